@@ -48,10 +48,30 @@ func (m *model) etf(ctx context.Context, room []units.Bytes, favourites []int32)
 	}
 	for v := range n { // sources that nothing reads
 		if k := m.group[v]; s.of[k] == none {
-			s.fix(k, roomiest(s.held, s.room))
+			d := s.alone(k)
+			s.fix(k, d)
+			s.free[d] += s.work[d][k]
 		}
 	}
 	return s.of, true
+}
+
+// alone returns the device of group k, which nothing read: of those where it fits, if any, the one
+// on which it ends first, or the roomiest where it has no work.
+func (s *state) alone(k int32) int {
+	best := none
+	for d := range s.d {
+		if s.work[d][k] <= momentary {
+			return roomiest(s.held, s.room)
+		}
+		if s.fits(k, d) && (best == none || s.free[d]+s.work[d][k] < s.free[best]+s.work[best][k]) {
+			best = d
+		}
+	}
+	if best == none {
+		return roomiest(s.held, s.room)
+	}
+	return best
 }
 
 // next returns the index of the ready node, and the device, that start first; ties

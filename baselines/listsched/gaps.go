@@ -278,14 +278,36 @@ func (s *gapFilling) roomiest(i graph.OpID) int {
 	return best
 }
 
+// momentary is the time, in seconds, up to which an op counts as one without work.
+const momentary = 1e-9
+
+// alone returns the device of op q, which nothing read: of those where it fits, if any, the one on
+// which it ends first, or the roomiest where it has no work.
+func (s *gapFilling) alone(q graph.OpID) int {
+	best, first := none, 0.0
+	for v := range s.d {
+		x := s.seconds[v][q]
+		if x <= momentary {
+			return s.roomiest(q)
+		}
+		if end := s.devices[v].Free() + x; s.room(q, v) >= 0 && (best == none || end < first) {
+			best, first = v, end
+		}
+	}
+	if best == none {
+		return s.roomiest(q)
+	}
+	return best
+}
+
 // placement returns the placement once every op is placed. Sources that nothing
-// reads are placed where there is most room.
+// reads are placed where they end first, or where there is most room.
 func (s *gapFilling) placement() []uint8 {
 	device := make([]uint8, len(s.device))
 	for i := range s.device {
 		if s.device[i] == none {
 			q := graph.OpID(i)
-			s.place(q, s.choice(q, s.roomiest(q)), false)
+			s.place(q, s.choice(q, s.alone(q)), false)
 		}
 		device[i] = uint8(s.device[i])
 	}

@@ -121,6 +121,31 @@ func same(a, b []int32) bool {
 	return true
 }
 
+// numbers returns a number from 1 for the kernel of each op, 0 for one alone.
+func numbers(head []int32) []int {
+	size := map[int32]int{}
+	for _, h := range head {
+		size[h]++
+	}
+	kernel := make([]int, len(head))
+	for i, h := range head {
+		if size[h] > 1 {
+			kernel[i] = int(h) + 1
+		}
+	}
+	return kernel
+}
+
+// within reports whether every kernel of a lies in one of b.
+func within(a, b []int32) bool {
+	for i, h := range a {
+		if b[i] != b[h] {
+			return false
+		}
+	}
+	return true
+}
+
 func TestFuseAgainstNaive(t *testing.T) {
 	fused := 0
 	for seed := range uint64(1500) {
@@ -133,6 +158,10 @@ func TestFuseAgainstNaive(t *testing.T) {
 			head := f.Fuse(device, priority)
 			if err := fuse.Check(g, device, head); err != nil {
 				t.Fatalf("seed %d: %v", seed, err)
+			}
+			again, split := rules.Priorities(device, numbers(head))
+			if made := fuse.NewFuser(rules).Fuse(device, again); split == 0 != same(made, head) || !within(made, head) {
+				t.Fatalf("seed %d: kernels %v come back as %v, %d split", seed, head, made, split)
 			}
 			if want := naive(g, rules.Order(), device, priority); !same(head, want) {
 				t.Fatalf("seed %d: kernels %v, naive %v", seed, head, want)

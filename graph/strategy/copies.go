@@ -164,6 +164,17 @@ func (s *Split) queries(i graph.OpID) (n int64) {
 	return n
 }
 
+// most returns the number of ranks of which all that can share out the blocks evenly are divisors:
+// what the cut dimensions have in common, with the heads, of queries where ranks may have copies of
+// those of keys and values.
+func (s *Split) most() int64 {
+	heads := s.Heads
+	if !s.trains && !s.fused && heads > 0 && s.Queries%heads == 0 {
+		heads = max(heads, s.Queries)
+	}
+	return gcd(s.Width, heads)
+}
+
 // check reports why so many ranks cannot share out the blocks evenly.
 func (s *Split) check(ranks int64) error {
 	name, heads := s.m.Micro.Name(), s.Heads
@@ -171,7 +182,7 @@ func (s *Split) check(ranks int64) error {
 	case s.Blocks == 0:
 		return fmt.Errorf("graph %s: no attention or feed-forward block can be cut for tensor parallelism", name)
 	case s.Width%ranks != 0:
-		return fmt.Errorf("graph %s: its blocks can be cut in a divisor of %d, not in %d", name, s.Width, ranks)
+		return fmt.Errorf("graph %s: its blocks can be cut in a divisor of %d, not in %d", name, s.most(), ranks)
 	case heads%ranks == 0:
 		return nil
 	}

@@ -4,7 +4,7 @@
 // variables and the gradients that update them, single consumers, repeated use
 // of a variable), never by op names.
 //
-// Find works in four steps, a file each:
+// Find works in steps, a file each:
 //
 //   - families.go: a variable, its views, its updates, and the ops that exist for
 //     its gradient alone (the weight-gradient products of every unrolled step and
@@ -20,6 +20,7 @@
 //     recurrent network. Cells that are alone with theirs (convolutional networks,
 //     Transformers) are cut, in order, into stretches of even weight where the
 //     fewest bytes cross (stretch.go).
+//   - apart.go: an op that does work and has no edges is a cell of its own.
 //   - segments.go: runs of consecutive cells of a chain; in a stretch, branches.
 //
 // WithPartialGradients (partial.go) then takes apart what each of a few heavy uses

@@ -93,8 +93,8 @@ type labels struct {
 	cell, segment, chain []int32
 	next                 [3]int32
 	// Cells from backward on compute gradients, those from weights on hold
-	// variables.
-	backward, weights int32
+	// variables, those from apart on are ops without edges.
+	backward, weights, apart int32
 }
 
 // assemble cuts both directions and joins the parts to one hierarchy.
@@ -183,6 +183,8 @@ func (f *finder) assemble() *Hierarchy {
 		wc = append(wc, w.cell[x])
 	}
 	l.add(wOps, wc, wSegment, wChain)
+	l.apart = l.next[0]
+	f.addApart(l)
 	f.attach(l)
 	return f.finish(l, known)
 }
@@ -351,8 +353,10 @@ func (f *finder) finish(l *labels, known bool) *Hierarchy {
 			if p := c - l.backward; known && p < l.backward {
 				counterpart[u] = unitOf[p]
 			}
-		default:
+		case c < l.apart:
 			role[u] = Weights
+		case f.g.Op(ops[0]).Phase != graph.Forward:
+			role[u] = Backward
 		}
 	}
 	h.Roles[Cell], h.Counterparts[Cell], h.Reads[Cell] = role, counterpart, f.cellReads(cells, role)

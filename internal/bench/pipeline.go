@@ -63,12 +63,11 @@ func (f *Pipeline) Run(x *pipedream.Instance, name string) (*PipelinePlan, error
 	if r.plan, err = pipedreamplan.Solve(r.chain, levels); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	outer := levels[len(levels)-1].Bandwidth
-	r.describe(levels, outer)
-	if err := r.rival("one worker", []int{1}, outer); err != nil {
+	r.describe(levels)
+	if err := r.rival("one worker", []int{1}, levels); err != nil {
 		return nil, err
 	}
-	if err := r.rival("data parallel", []int{all}, outer); err != nil {
+	if err := r.rival("data parallel", []int{all}, levels); err != nil {
 		return nil, err
 	}
 	for _, path := range f.Confs {
@@ -80,7 +79,7 @@ func (f *Pipeline) Run(x *pipedream.Instance, name string) (*PipelinePlan, error
 		if err != nil {
 			return nil, err
 		}
-		if err := r.rival(path, conf.Replicas(), outer); err != nil {
+		if err := r.rival(path, conf.Replicas(), levels); err != nil {
 			return nil, err
 		}
 	}
@@ -88,15 +87,15 @@ func (f *Pipeline) Run(x *pipedream.Instance, name string) (*PipelinePlan, error
 }
 
 // describe fills in the report of the plan alone.
-func (r *PipelinePlan) describe(levels []pipedreamplan.Level, outer float64) {
+func (r *PipelinePlan) describe(levels []pipedreamplan.Level) {
 	p := r.plan
 	r.Report = &report.Pipeline{Format: report.PipelineFormat, Graph: r.profile.Graph.Name(), Layers: r.chain.NumLayers(), Seconds: p.Seconds, Shape: pipedreamplan.Shape(p.Stages), InFlight: pipedreamplan.InFlight(p.Stages)}
 	for _, l := range levels {
 		r.Report.Levels = append(r.Report.Levels, report.PipelineLevel{Width: l.Width, Bandwidth: l.Bandwidth})
 	}
 	name := func(l int) string { return r.profile.Layers[r.chain.Layer[l]].ID }
-	for _, s := range p.Stages {
-		cost := r.chain.Cost(s, outer)
+	for k, s := range p.Stages {
+		cost := p.Costs[k]
 		r.Report.Stages = append(r.Report.Stages, report.PipelineStage{
 			First: name(s.From), Last: name(s.To - 1), Layers: s.To - s.From, Replicas: s.Replicas,
 			Compute: cost.Compute, Sync: cost.Sync, Transfer: cost.Transfer, Parameters: cost.Parameters,
@@ -105,8 +104,8 @@ func (r *PipelinePlan) describe(levels []pipedreamplan.Level, outer float64) {
 }
 
 // rival adds the best cut into stages of so many replicas.
-func (r *PipelinePlan) rival(name string, replicas []int, outer float64) error {
-	q, err := pipedreamplan.Cut(r.chain, replicas, outer)
+func (r *PipelinePlan) rival(name string, replicas []int, levels []pipedreamplan.Level) error {
+	q, err := pipedreamplan.Cut(r.chain, replicas, levels)
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}

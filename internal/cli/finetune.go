@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"placer/baselines/rules"
 	"placer/internal/fsx"
 	"placer/internal/report"
 	"placer/internal/tfevents"
@@ -90,7 +91,7 @@ func (c *console) finetune(ctx context.Context, f *finetuneFlags) error {
 		}
 		defer folder.Close()
 	}
-	p, doc, err := c.placed(ctx, &f.placeFlags, policy)
+	p, expert, doc, err := c.placed(ctx, &f.placeFlags, policy)
 	if err != nil {
 		return err
 	}
@@ -118,8 +119,9 @@ func (c *console) finetune(ctx context.Context, f *finetuneFlags) error {
 		return err
 	}
 	doc.Seconds = c.clock() - begin
+	best := tuned(doc, t.Name(), o, expert)
 	if f.out != "" {
-		file, err := placedPlan(p, t.Name(), o.Decision)
+		file, err := placedPlan(p, best.method, best.Decision)
 		if err != nil {
 			return err
 		}
@@ -127,7 +129,7 @@ func (c *console) finetune(ctx context.Context, f *finetuneFlags) error {
 			return err
 		}
 	}
-	if err := c.printTuned(f, p, doc, t.Name(), o); err != nil {
+	if err := c.printPlaced(&f.placeFlags, p, doc, best); err != nil {
 		return err
 	}
 	switch {
@@ -167,7 +169,7 @@ func writeTuneStep(board *tfevents.File, x sequential.TuneStep, best plan.Score)
 
 // reinforce fine-tunes through the network.
 func (c *console) reinforce(ctx context.Context, f *finetuneFlags, policy *sequential.Policy) error {
-	p, doc, err := c.placed(ctx, &f.placeFlags, policy)
+	p, expert, doc, err := c.placed(ctx, &f.placeFlags, policy)
 	if err != nil {
 		return err
 	}
@@ -185,7 +187,7 @@ func (c *console) reinforce(ctx context.Context, f *finetuneFlags, policy *seque
 		return err
 	}
 	doc.Seconds, doc.Note = c.clock()-begin, strings.Join(o.Notes, "; ")
-	if err := c.printTuned(f, p, doc, t.Name(), o); err != nil {
+	if err := c.printPlaced(&f.placeFlags, p, doc, tuned(doc, t.Name(), o, expert)); err != nil {
 		return err
 	}
 	if ctx.Err() != nil {
@@ -194,8 +196,17 @@ func (c *console) reinforce(ctx context.Context, f *finetuneFlags, policy *seque
 	return nil
 }
 
-// printTuned adds what a method came to and prints the document.
-func (c *console) printTuned(f *finetuneFlags, p *plan.Problem, doc *report.Placed, method string, o *plan.Outcome) error {
+// tuned adds what a method came to, o, to the document, and returns the plan: that, or the human
+// expert's placement where it is better.
+func tuned(doc *report.Placed, method string, o, expert *plan.Outcome) placement {
 	doc.Rows = append(doc.Rows, placedRow(method, o.Score, doc.Human, o.Evaluations))
-	return c.printPlaced(&f.placeFlags, p, doc, placement{method, o.Decision, o.Score})
+	if !expert.Score.Better(o.Score) {
+		return placement{method, o.Decision, o.Score}
+	}
+	note := "the plan is the human expert's, which no sample is better than"
+	if doc.Note != "" {
+		note = doc.Note + "; " + note
+	}
+	doc.Note = note
+	return placement{rules.Expert().Name(), expert.Decision, expert.Score}
 }

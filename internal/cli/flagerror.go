@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"placer/internal/bench"
 	"placer/internal/spell"
 )
 
@@ -15,7 +16,10 @@ import (
 func flagError(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	var invalid *pflag.InvalidValueError
+	var said bench.ConfigError // by the flag's own value
 	switch {
+	case errors.As(err, &said):
+		return said
 	case errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() == "":
 		return usagef("unknown flag --%s%s", unknown.GetSpecifiedName(), meantFlag(cmd, unknown.GetSpecifiedName()))
 	case errors.As(err, &unknown):

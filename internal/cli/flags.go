@@ -54,12 +54,6 @@ func addFewWorkers(fl *pflag.FlagSet, to *int, usage string) {
 	fl.Lookup("workers").DefValue = fmt.Sprintf("one per CPU, at most %d", mostAtOnce)
 }
 
-// addDims adds the flag that gives the sizes that a graph file leaves open.
-func addDims(fl *pflag.FlagSet, to *map[string]int64) {
-	fl.StringToInt64Var(to, "dim", nil, "size that a graph file leaves open, `NAME=N` as batch=32; repeatable")
-	fl.Lookup("dim").DefValue = "" // help would say []
-}
-
 func (f *graphFlags) check() error {
 	switch {
 	case f.Workload == "" && f.Graph == "":

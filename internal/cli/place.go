@@ -105,17 +105,17 @@ func loadPolicy(name string) (*sequential.Policy, error) {
 	return sequential.Read(data, name)
 }
 
-// placed prepares the problem of f and the document on it.
-func (c *console) placed(ctx context.Context, f *placeFlags, policy *sequential.Policy) (*plan.Problem, *report.Placed, error) {
+// placed prepares the problem of f, the human expert's placement and the document on both.
+func (c *console) placed(ctx context.Context, f *placeFlags, policy *sequential.Policy) (*plan.Problem, *plan.Outcome, *report.Placed, error) {
 	p, expert, err := c.expert(ctx, f)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	w, err := sequential.NewFeatures(p)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
-	return p, placedDocument(f, policy, p, expert, w), nil
+	return p, expert, placedDocument(f, policy, p, expert, w), nil
 }
 
 // expert prepares the problem of f and places it as the human expert does.

@@ -5,6 +5,9 @@ import (
 	"context"
 	"strings"
 	"testing"
+
+	"placer/internal/report"
+	"placer/plan"
 )
 
 // TestInterruptedPlace: what place had when it was interrupted is printed, and the exit code
@@ -23,5 +26,25 @@ func TestInterruptedPlace(t *testing.T) {
 	code := c.run(ctx, []string{"place", "--workload", smallGraph, "--gpus", "2"})
 	if code != exitInterrupted || !strings.Contains(out.String(), "greedy") {
 		t.Errorf("exit %d, want %d\n%s%s", code, exitInterrupted, out.String(), err.String())
+	}
+}
+
+// TestTunedIsNotBehindTheExpert: a fine-tuning whose samples are all worse than the human expert's
+// placement, which it has judged, ends with that.
+func TestTunedIsNotBehindTheExpert(t *testing.T) {
+	outcome := func(device uint8, seconds float64) *plan.Outcome {
+		return &plan.Outcome{Decision: plan.Decision{Device: []uint8{device}}, Score: plan.Score{Value: seconds}}
+	}
+	for _, c := range []struct {
+		name    string
+		seconds float64
+		method  string
+		device  uint8
+	}{{"better", 1, "fine-tuned", 1}, {"as good", 2, "fine-tuned", 1}, {"worse", 3, "human", 0}} {
+		doc := &report.Placed{Human: 2, HumanFits: true}
+		got := tuned(doc, "fine-tuned", outcome(1, c.seconds), outcome(0, 2))
+		if got.method != c.method || got.Device[0] != c.device || (doc.Note != "") != (c.method == "human") || len(doc.Rows) != 1 || doc.Rows[0].StepTime != c.seconds {
+			t.Errorf("%s: %+v, document %+v", c.name, got, doc)
+		}
 	}
 }

@@ -7,12 +7,14 @@ import (
 	"slices"
 
 	"placer/graph"
+	"placer/graph/fuse"
 	"placer/hw"
 	"placer/internal/fsx"
 	"placer/internal/words"
 	"placer/placer/search"
 	"placer/plan"
 	"placer/plan/formats"
+	"placer/sim/schedule"
 )
 
 // maxPlan bounds a placement, in whatever form.
@@ -54,11 +56,7 @@ func (c *console) planFileOf(path string, l *loaded, m *hw.Machine) (*plan.Plan,
 		return nil, nil, err
 	}
 	path = inputName(path)
-	if t, other := formats.IsTarget(data); other {
-		p, err := formats.Read(data, path, l.Graph, m)
-		if err == nil {
-			p.Fusion = fusionOf(t, l.Graph, p.Device)
-		}
+	if p, err := c.otherForm(data, path, l.Graph, m); p != nil || err != nil {
 		return p, nil, err
 	}
 	file, err := plan.Read(bytes.NewReader(data), path)
@@ -76,6 +74,33 @@ func (c *console) planFileOf(path string, l *loaded, m *hw.Machine) (*plan.Plan,
 		c.note("%s: the plan was made for %s", path, otherMachine(file, m))
 	}
 	return p, file, nil
+}
+
+// otherForm returns the plan of g in data, the content of the file at path, where that is in the
+// form of another program or a schedule; elsewhere nil.
+func (c *console) otherForm(data []byte, path string, g *graph.Graph, m *hw.Machine) (*plan.Plan, error) {
+	if t, other := formats.IsTarget(data); other {
+		p, err := formats.Read(data, path, g, m)
+		if err == nil {
+			p.Fusion = fusionOf(t, g, p.Device)
+		}
+		return p, err
+	}
+	if !schedule.Is(data) {
+		return nil, nil
+	}
+	p, kernel, err := schedule.Read(data, g, m)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if !slices.ContainsFunc(kernel, func(k int) bool { return k > 0 }) {
+		return p, nil
+	}
+	split := 0
+	if p.Fusion, split = fuse.NewRules(g).Priorities(p.Device, kernel); split > 0 {
+		c.note("%s: %d of its kernels cannot be said by a plan, and count as smaller ones", path, split)
+	}
+	return p, nil
 }
 
 // noPlan returns err, of reading a plan at path, or what path is instead: a run's folder,
@@ -104,20 +129,21 @@ func targetOf(path string) (formats.Target, bool) {
 	return formats.IsTarget(data)
 }
 
-// inForm returns the placement of g at path, where that is in the form of another program;
-// elsewhere nil.
-func inForm(path string, g *graph.Graph, m *hw.Machine) (*plan.Plan, error) {
+// inForm returns the placement of g at path, where that is in the form of another program or a
+// schedule; elsewhere nil.
+func (c *console) inForm(path string, g *graph.Graph, m *hw.Machine) (*plan.Plan, error) {
 	if !isFile(path) {
-		return nil, nil
-	}
-	if _, ok := targetOf(path); !ok {
 		return nil, nil
 	}
 	data, err := fsx.ReadFile(path, maxPlan)
 	if err != nil {
-		return nil, err
+		return nil, nil // whoever reads a plan says so
 	}
-	return formats.Read(data, path, g, m)
+	p, err := c.otherForm(data, path, g, m)
+	if _, other := formats.IsTarget(data); other && p != nil {
+		p.Fusion = nil // the search decides on that
+	}
+	return p, err
 }
 
 // otherMachine says what the machine that f was made for has that m, to which it is

@@ -12,6 +12,7 @@ import (
 	"placer/internal/report"
 	"placer/internal/words"
 	"placer/placer/problem"
+	"placer/placer/search"
 	"placer/plan"
 	"placer/plan/formats"
 )
@@ -22,6 +23,9 @@ type restriction struct {
 	target formats.Target
 	judge  *problem.Problem
 }
+
+// noBound has a problem spend nothing on a bound that nobody reads.
+const noBound = 1e-9
 
 // restrict finds the restriction that f names, if any, and whether the graph has what such
 // a program places.
@@ -36,7 +40,7 @@ func (s *searchRun) restrict(f *searchFlags) error {
 	if _, err := formats.FindParts(s.task.Graph); err != nil {
 		return usagef("--for %s: %w", f.target, err)
 	}
-	x, err := problem.New(s.loaded.Source, s.task.Machine, problem.Options{Objective: s.task.Objective, Contention: s.config.Contention})
+	x, err := problem.New(s.loaded.Source, s.task.Machine, problem.Options{Objective: s.task.Objective, Contention: s.config.Contention, BoundSeconds: noBound})
 	if err != nil {
 		return err
 	}
@@ -60,15 +64,22 @@ func fusionOf(t formats.Target, g *graph.Graph, device []uint8) []uint8 {
 	return fusion.XLA(fuse.NewRules(g), device)
 }
 
-// search finds the best plan that the program can take, starting from p, and says what
-// both cost, in doc too. It writes the program's form and the plan into the run folder, and
-// returns what writes the form.
-func (r *restriction) search(ctx context.Context, c *console, s *searchRun, p *plan.Plan, doc *report.Search) (func(io.Writer) error, error) {
+// search finds the best plan that the program can take, starting from the best of found, of which
+// it becomes the best where it is better.
+func (r *restriction) search(ctx context.Context, s *searchRun, found *search.Result) (*plan.Outcome, error) {
 	t := r.target
-	out, err := stages.Search(ctx, &r.judge.Problem, t, p.Device)
+	out, err := stages.Search(ctx, &r.judge.Problem, t, found.Rows[found.Best].Device)
 	if err != nil {
 		return nil, fmt.Errorf("--for %s: %w", t.Name, err)
 	}
+	found.Consider(s.task, t.Name, plan.Decision{Device: out.Device}, out.Evaluations, "of the best plan in the form of "+t.Name)
+	return out, nil
+}
+
+// write says what p, the best plan, and that which search came to cost, in doc too. It writes the
+// program's form and the plan into the run folder, and returns what writes the form.
+func (r *restriction) write(c *console, s *searchRun, p *plan.Plan, out *plan.Outcome, doc *report.Search) (func(io.Writer) error, error) {
+	t := r.target
 	was, is := r.judge.Evaluate(p.Device), r.judge.Evaluate(out.Device)
 	doc.Restricted = &report.Restricted{Program: t.Name, Value: is.Value, Feasible: is.Feasible(), Missing: int64(is.Overflow), Evaluations: out.Evaluations}
 	c.say("%s: the best plan %s; the best found that %s can take %s, %+.1f%%, after %s (it loses: %s)",

@@ -2,9 +2,11 @@ package cli
 
 import (
 	"bytes"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -72,6 +74,40 @@ func TestSearchFor(t *testing.T) {
 		code, _, stderr := runHere("search", "--graph", bare, "--evaluations", "10", "--for", target, "--out", filepath.Join(dir, target))
 		if code != 2 || !strings.Contains(stderr, want) {
 			t.Errorf("%s: exit %d: %s", target, code, stderr)
+		}
+	}
+}
+
+// The best plan of a program's form is a plan: where nothing that the search found is better, it is
+// the best, and a second stage that gains next to nothing is none.
+func TestSearchForIsAPlan(t *testing.T) {
+	dir := t.TempDir()
+	config := filepath.Join(dir, "config.json")
+	model := `{"model_type": "llama", "num_hidden_layers": 32, "hidden_size": 4096, "num_attention_heads": 32, "num_key_value_heads": 8, "intermediate_size": 14336, "vocab_size": 128256, "torch_dtype": "bfloat16"}`
+	if err := os.WriteFile(config, []byte(model), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range []struct {
+		objective string
+		best      string
+		devices   int
+	}{{"throughput", "vllm", 3}, {"step", "single", 1}} {
+		out := filepath.Join(dir, x.objective)
+		code, _, stderr := runHere("search", "--graph", config, "--dim", "seq=512", "--dim", "batch=4", "--gpu", "a100", "--gpus", "3", "--tasks", "place", "--objective", x.objective, "--methods", "single", "--evaluations", "100", "--for", "vllm", "--out", out)
+		if code != 0 {
+			t.Fatal(stderr)
+		}
+		var best, legal struct {
+			Method string
+			Device []int
+		}
+		for name, into := range map[string]any{"plan.json": &best, "plan-vllm.json": &legal} {
+			if err := json.Unmarshal(read(t, out, name), into); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n := slices.Max(legal.Device) + 1; best.Method != x.best || !slices.Equal(best.Device, legal.Device) || n != x.devices {
+			t.Errorf("%s: best by %q, vllm's on %d devices; %s", x.objective, best.Method, n, stderr)
 		}
 	}
 }

@@ -316,7 +316,15 @@ func (c *console) search(ctx context.Context, s *searchRun, f *searchFlags) erro
 // search, if anything did.
 func (c *console) conclude(ctx context.Context, s *searchRun, f *searchFlags, found *search.Result, measured *measuring, why stopped) error {
 	s.tighten(ctx)
+	var restricted *plan.Outcome
+	var failed error
+	if s.restricted != nil {
+		restricted, failed = s.restricted.search(ctx, s, found)
+	}
 	doc, infeasible, unwritten := c.write(s, found, measured)
+	if failed != nil {
+		return errors.Join(failed, unwritten)
+	}
 	best := bestPlan(s, found)
 	file, err := best.File(s.task.Graph, s.task.Machine)
 	if err != nil {
@@ -324,7 +332,7 @@ func (c *console) conclude(ctx context.Context, s *searchRun, f *searchFlags, fo
 	}
 	write := file.Write
 	if s.restricted != nil {
-		if write, err = s.restricted.search(ctx, c, s, best, doc); err != nil {
+		if write, err = s.restricted.write(c, s, best, restricted, doc); err != nil {
 			return err
 		}
 		if r := doc.Restricted; !r.Feasible { // it is what was asked for
@@ -357,11 +365,10 @@ func (c *console) conclude(ctx context.Context, s *searchRun, f *searchFlags, fo
 	return infeasible
 }
 
-// tighten raises the proven bound: under a budget in seconds for a tenth of it at most, or
-// two seconds.
+// tighten raises the proven bound: under a budget in seconds for boundShare of it at most.
 func (s *searchRun) tighten(ctx context.Context) {
 	if b := s.config.Budget.Seconds; b > 0 {
-		limit, stop := context.WithTimeout(ctx, time.Duration(max(2, b/10)*float64(time.Second)))
+		limit, stop := context.WithTimeout(ctx, time.Duration(boundShare*b*float64(time.Second)))
 		defer stop()
 		ctx = limit
 	}

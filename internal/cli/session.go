@@ -141,7 +141,7 @@ func (c *console) readFrom(s *searchRun, l loaded, m *hw.Machine, dir string) er
 		if dir != "" && path == fromFile {
 			path = filepath.Join(dir, fromFile)
 		}
-		p, err := inForm(path, l.Graph, m)
+		p, err := c.inForm(path, l.Graph, m)
 		if err != nil {
 			return err
 		}

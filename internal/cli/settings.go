@@ -194,9 +194,13 @@ func (s *runSettings) runsOnPython() bool {
 	return s.Evaluator != "" && s.Evaluator != byRoofline && s.Measuring.Runtime == session.Torch
 }
 
+// boundShare is the most of a budget in seconds that proving a bound takes: what a search begins
+// with by the largest load, and what it ends with by the step.
+const boundShare = 0.1
+
 // options returns what the assembler of the problem is told.
 func (s *runSettings) options() (o problem.Options, err error) {
-	o = problem.Options{Scheduler: s.Scheduler, Objective: s.Objective, Contention: s.Contention}
+	o = problem.Options{Scheduler: s.Scheduler, Objective: s.Objective, Contention: s.Contention, BoundSeconds: boundShare * s.Budget.Seconds}
 	if s.Tasks != "" {
 		if o.Tasks, err = plan.ParseTasks(s.Tasks); err != nil {
 			return o, usage(err)

@@ -261,3 +261,15 @@ func (s *totalSum) result(method string) total {
 	}
 	return t
 }
+
+// WhyNone says in a word or three why row k has no median: its method was unavailable in every
+// trial, or no placement fits.
+func (c *Comparison) WhyNone(k int) string {
+	r := &c.Rows[k]
+	for i := range c.Trials {
+		if t := &c.Trials[i]; t.Case == r.Case && t.Method == r.Method && t.Skipped == "" {
+			return "does not fit"
+		}
+	}
+	return "unavailable"
+}

@@ -30,6 +30,25 @@ func benchOf(methods []string, against string, times map[string][]float64) *comp
 	return compare.Summarise(m, trials)
 }
 
+// TestUnavailable: a method that was unavailable in every trial is no placement that does not fit.
+func TestUnavailable(t *testing.T) {
+	c := benchOf([]string{"metis", "heft"}, "heft", map[string][]float64{"a": {1, -2}, "b": {1, 2}})
+	for k := range c.Trials {
+		if c.Trials[k].Method == "metis" {
+			c.Trials[k].Skipped = "gpmetis not found"
+		}
+	}
+	c = compare.Summarise(c.Matrix, c.Trials)
+	var b strings.Builder
+	if err := WriteComparison(&b, c); err != nil {
+		t.Fatal(err)
+	}
+	rows, _, _ := strings.Cut(b.String(), "\n\n")
+	if n := strings.Count(rows, "unavailable"); n != 2 || strings.Count(rows, "does not fit") != 1 || !strings.Contains(b.String(), "metis: unavailable: gpmetis not found") {
+		t.Error(b.String())
+	}
+}
+
 // TestFigure6Claims: means are geometric, over the cases where both fit; pairs
 // are beaten only if the best of them is.
 func TestFigure6Claims(t *testing.T) {

@@ -73,13 +73,19 @@ func comparisonRows(c *compare.Comparison) *table {
 			name = ""
 		}
 		last = r.Case
-		median := valueOf(o, r.Median)
+		median := c.WhyNone(i)
+		if r.Median != nil {
+			median = Value(o, *r.Median)
+		}
 		if r.Failed > 0 && r.Trials > 0 {
 			median += fmt.Sprintf(" (%d of %d failed)", r.Failed, r.Failed+r.Trials)
 		}
 		interval := "-"
 		if r.Low != nil {
-			interval = valueOf(o, r.Low) + " to " + valueOf(o, r.High)
+			interval = Value(o, *r.Low) + " to does not fit"
+			if r.High != nil {
+				interval = Value(o, *r.Low) + " to " + Value(o, *r.High)
+			}
 		}
 		t.row(name, r.Method, string(r.Kind), median, interval, share(r.Reduction), share(r.Gap), fmt.Sprintf("%.0f", r.Evaluations), fmt.Sprintf("%.1f", r.Seconds), times(r.SearchRatio))
 	}
@@ -141,14 +147,6 @@ func WriteComparisonCSV(w io.Writer, c *compare.Comparison) error {
 		rows = append(rows, []any{r.Case, r.Method, r.Kind, r.Trials, r.Failed, r.Median, r.Low, r.High, r.Best, r.Reduction, r.Gap, r.Evaluations, r.Seconds, r.SearchRatio, r.EvaluationRatio})
 	}
 	return writeCSV(w, rows)
-}
-
-// valueOf prints a value of objective o in its unit.
-func valueOf(o plan.Objective, x *float64) string {
-	if x == nil {
-		return "does not fit"
-	}
-	return Value(o, *x)
 }
 
 func times(x *float64) string {

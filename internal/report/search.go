@@ -321,6 +321,8 @@ func (s *Search) writeDivided(pg *page) {
 	}
 	k := slices.IndexFunc(s.Divided, func(r strategyRow) bool { return r.Name == s.DividedBest })
 	switch {
+	case !slices.ContainsFunc(s.Divided, func(r strategyRow) bool { return r.Tried > 0 }):
+		pg.prosef("none of the ways below divides the batch of %d\n", s.Batch)
 	case k < 0:
 		pg.prosef("no way to divide the batch of %d was found to fit\n", s.Batch)
 	case !s.Best.Feasible:

@@ -32,8 +32,8 @@ type PipelineLevel struct {
 	Bandwidth float64 `json:"bandwidth_bytes_s"`
 }
 
-// PipelineStage is a stage; times are seconds per minibatch among workers that
-// the outermost level's bandwidth joins.
+// PipelineStage is a stage; times are seconds per minibatch, at the levels at
+// which the replicas and the cut lie.
 type PipelineStage struct {
 	First      string  `json:"first_layer"`
 	Last       string  `json:"last_layer"`

@@ -137,14 +137,35 @@ func ranks(order [][]graph.OpID, n int) []int32 {
 	return sim.RankByKey(place)
 }
 
+// mostSingle is the size of a graph of no parts up to which each op is one.
+const mostSingle = 2000
+
+// partOf returns what advice calls the part of the model that op i belongs to: its layer or module, or
+// in a graph that names neither the op itself.
+func (x *checker) partOf(i graph.OpID, named, layered bool) string {
+	o := x.g.Op(i)
+	switch {
+	case !named && !layered && x.g.NumOps() <= mostSingle:
+		return o.Name
+	case named && o.Module == "":
+		return "the ops of no module"
+	case !named && o.Layer == 0:
+		return "the ops of no layer"
+	}
+	return explain.LayerOf(o, named)
+}
+
 // parts divides the ops into parts of the model, by layer or module.
 func (x *checker) parts() {
 	n := x.g.NumOps()
 	index := map[string]int32{}
 	x.part = make([]int32, n)
-	named := explain.Named(x.g)
+	named, layered := explain.Named(x.g), false
 	for i := range n {
-		name := explain.LayerOf(x.g.Op(graph.OpID(i)), named)
+		layered = layered || x.g.Op(graph.OpID(i)).Layer != 0
+	}
+	for i := range n {
+		name := x.partOf(graph.OpID(i), named, layered)
 		k, ok := index[name]
 		if !ok {
 			k = int32(len(index))

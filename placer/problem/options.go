@@ -37,6 +37,17 @@ type Options struct {
 	// Robust, if not nil, judges steps by a quantile over machines that deviate from the
 	// one named; for the step objective.
 	Robust *robust.Config
+	// BoundSeconds is what the bound of the largest load may take, by an estimate of its effort
+	// that reads no clock; more than a second counts as one, and so does 0.
+	BoundSeconds float64
 	// Tasks are the decisions asked for; none stands for plan.Place.
 	Tasks plan.Tasks
+}
+
+// boundShare returns the share of its effort that the bound of the largest load may take.
+func (o *Options) boundShare() float64 {
+	if o.BoundSeconds == 0 {
+		return 1
+	}
+	return min(1, o.BoundSeconds)
 }

@@ -196,9 +196,9 @@ func (p *Problem) judgeBy(s Source) error {
 			return err
 		}
 		p.JudgeBy(e)
-		ctx := context.Background() // both are done within their effort
-		p.Bound = e.Instance().Bound(ctx, math.Inf(1), throughput.BoundEffort)
-		p.Bound = e.Instance().PackingBound(ctx, p.Bound, packingReach*p.Bound, packingEffort)
+		ctx, share := context.Background(), p.options.boundShare() // both are done within their effort
+		p.Bound = e.Instance().Bound(ctx, math.Inf(1), int(share*throughput.BoundEffort))
+		p.Bound = e.Instance().PackingBound(ctx, p.Bound, packingReach*p.Bound, int(share*packingEffort))
 	}
 	return nil
 }

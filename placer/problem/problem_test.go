@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"placer/placer/problem"
+	"placer/plan"
 )
 
 func TestErrors(t *testing.T) {
@@ -21,5 +22,20 @@ func TestErrors(t *testing.T) {
 		if p != nil || err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s on %d %s: error %v, want %q", c.name, c.gpus, c.gpu, err, c.want)
 		}
+	}
+}
+
+// TestBoundSeconds: less time makes the bound of the largest load no higher, and never none.
+func TestBoundSeconds(t *testing.T) {
+	bound := func(seconds float64) float64 {
+		p, err := problem.Workload("rnnlm2", "p100", 2, problem.Options{Objective: plan.Throughput, BoundSeconds: seconds})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p.Bound
+	}
+	whole, second, none := bound(0), bound(60), bound(1e-9)
+	if whole != second || !(none > 0) || none > whole {
+		t.Errorf("bounds %v, in a minute %v, in no time %v", whole, second, none)
 	}
 }

@@ -168,26 +168,32 @@ func (x *Comparison) Rows(ctx context.Context, tell func(*Row)) (rows []Row) {
 			}
 		}
 	}
-	if x.c.Budget == (plan.Budget{}) || ctx.Err() != nil {
-		return rows
+	if r := x.placement(ctx, rows); r != nil {
+		add(*r)
+	}
+	return rows
+}
+
+// placement returns the row of the placement beside these, nil where there is nothing to begin
+// with, or one device, or no search.
+func (x *Comparison) placement(ctx context.Context, rows []Row) *Row {
+	if x.c.Budget == (plan.Budget{}) || x.judge.Machine.NumDevices() == 1 || ctx.Err() != nil {
+		return nil
 	}
 	var starts []*Row
-	pipelines := false
 	for k := range rows {
 		if r := &rows[k]; r.Result != nil && isPlacement(r.Strategy) {
 			starts = append(starts, r)
-			pipelines = pipelines || r.Strategy.Pipeline > 1
 		}
 	}
-	if !pipelines { // nothing to cut anew
-		return rows
+	if len(starts) == 0 {
+		return nil
 	}
 	r, err := x.place(ctx, starts, x.c.Budget, x.c.Seed)
 	if err != nil {
 		r = &Row{Name: NamePlacement, Why: err.Error()}
 	}
-	add(*r)
-	return rows
+	return r
 }
 
 // Best returns the row of the shortest step that fits, or of the one that lacks least;

@@ -25,6 +25,7 @@ func TestHeadsAreShared(t *testing.T) {
 		{size + "2", 4, []int{1, 4, 16}, "in its attention are 2, which 4 ranks"},
 		{size + "2", 2, []int{1, 4, 16}, ""},
 		{size + "8", 8, []int{1, 4, 16}, ""},
+		{size + "8", 3, []int{1, 16}, "can be cut in a divisor of 8, not in 3"},
 		{"vit:layers=2,hidden=192,heads=6,ffn=512,size=64,classes=16", 4, []int{1, 4, 8}, "in its attention are 6, which 4 ranks"},
 		{"vit:layers=2,hidden=192,heads=6,ffn=512,size=64,classes=16", 2, []int{1, 4, 8}, ""},
 	} {

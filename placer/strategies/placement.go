@@ -3,6 +3,7 @@ package strategies
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 
 	"placer/baselines/budget"
@@ -20,9 +21,11 @@ const NamePlacement = "placement"
 // place searches placements of the units of the model, each unit on one device for all
 // micro-batches. It begins with starts, rows that are placements themselves (isPlacement). 1F1B
 // and interleaved pipelines among them have their stages cut anew within layers, and devices
-// follow their order as far as what is ready allows (strategy.Free). From the better of these,
-// ops change stages at the cuts, and units move (package local). It returns nothing worse than
-// any of starts; one device is an answer too where moves from pipelines end behind it.
+// follow their order as far as what is ready allows (strategy.Free). Where no pipeline is among
+// them, as a model of fewer layers than devices has none, 1F1B pipelines of stages cut within
+// layers stand for them. From the better of these, ops change stages at the cuts, and units move
+// (package local). It returns nothing worse than any of starts; one device is an answer too where
+// moves from pipelines end behind it.
 func (x *Comparison) place(ctx context.Context, starts []*Row, budget plan.Budget, seed uint64) (*Row, error) {
 	begin := x.c.Clock()
 	best := starts[0]
@@ -39,25 +42,9 @@ func (x *Comparison) place(ctx context.Context, starts []*Row, budget plan.Budge
 			row.Strategy, row.Result, row.Device = s, r, device
 		}
 	}
-	var from *loose
-	for _, r := range starts {
-		s := r.Strategy
-		if s.Pipeline == 1 || s.Schedule != strategy.OneFOneB && s.Schedule != strategy.Interleaved || ctx.Err() != nil {
-			continue
-		}
-		on := x.clone()
-		j, err := x.on(r.Result)
-		if err != nil {
-			return nil, err
-		}
-		on.judge = j.clone()
-		l, err := on.loosen(ctx, s, keep)
-		if err != nil { // its layers cannot be cut so; others may
-			continue
-		}
-		if from == nil || l.score.Better(from.score) {
-			from = l
-		}
+	from, err := x.looseAll(ctx, starts, keep)
+	if err != nil {
+		return nil, err
 	}
 	if from != nil {
 		p, e := from.problem, from.judge
@@ -78,6 +65,65 @@ func (x *Comparison) place(ctx context.Context, starts []*Row, budget plan.Budge
 	row.Took = x.c.Clock() - begin
 	return &row, nil
 }
+
+// looseAll returns the best of the pipelines among starts cut within layers, nil where none can
+// be cut so. Where there are no pipelines it is the best of those that there could be, or why
+// there is none.
+func (x *Comparison) looseAll(ctx context.Context, starts []*Row, keep func(strategy.Strategy, *Result, []uint8)) (from *loose, err error) {
+	pipelines := false
+	for _, r := range starts {
+		s := r.Strategy
+		pipelines = pipelines || s.Pipeline > 1
+		if s.Pipeline == 1 || s.Schedule != strategy.OneFOneB && s.Schedule != strategy.Interleaved || ctx.Err() != nil {
+			continue
+		}
+		on := x.clone()
+		j, err := x.on(r.Result)
+		if err != nil {
+			return nil, err
+		}
+		on.judge = j.clone()
+		l, err := on.loosen(ctx, s, keep)
+		if err != nil { // its layers cannot be cut so; others may
+			continue
+		}
+		if from == nil || l.score.Better(from.score) {
+			from = l
+		}
+	}
+	if pipelines {
+		return from, nil
+	}
+	return x.looseAnew(ctx, keep)
+}
+
+// looseAnew returns the best 1F1B pipeline of stages cut within layers, with more micro-batches as
+// long as that makes it better, or why there is none.
+func (x *Comparison) looseAnew(ctx context.Context, keep func(strategy.Strategy, *Result, []uint8)) (from *loose, err error) {
+	err = errNoPipeline
+	pipe := strategy.Mesh{Data: 1, Pipeline: x.judge.Machine.NumDevices(), Tensor: 1}
+	for _, s := range x.pure(pipe, strategy.Replicated, strategy.OneFOneB) {
+		if !x.c.Room.left() || ctx.Err() != nil || x.models.opsOf(x.judge, s) > x.most {
+			break
+		}
+		l, why := x.clone().loosen(ctx, s, keep)
+		if why != nil {
+			err = why
+			continue
+		}
+		if from != nil && !l.score.Better(from.score) {
+			break
+		}
+		from = l
+	}
+	if from != nil {
+		return from, nil
+	}
+	return nil, err
+}
+
+// errNoPipeline says that a search has nothing to begin with.
+var errNoPipeline = errors.New("no pipeline was simulated from which a placement could begin")
 
 // isPlacement reports whether a step is the model's own ops, each on one device for all
 // micro-batches: one device, or the stages of a pipeline. Replicas and split products are not.

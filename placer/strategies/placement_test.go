@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"placer/graph"
 	"placer/graph/strategy"
 	"placer/hw"
 	"placer/plan"
@@ -90,6 +91,33 @@ func TestPlacementIsNotBehindAPlacement(t *testing.T) {
 	}
 	if single == 0 {
 		t.Error("on no model one device is best: the test shows nothing")
+	}
+}
+
+// TestPlacementWithoutPipelines: where a model has fewer layers than the machine has devices, the
+// placement begins with stages cut within layers; where it has nothing to cut, its row says so.
+func TestPlacementWithoutPipelines(t *testing.T) {
+	m, err := hw.Take("a100", 3, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	one := chain(t, 1).Micro
+	for name, of := range map[string]Family{"llama": family("llama:layers=2,seq=512,batch=1"), "one product": func(int64) (*graph.Graph, error) { return one, nil }} {
+		c := Config{Batch: 8, Budget: plan.Budget{Evaluations: 40}, Seed: 1, Clock: func() float64 { return 0 }}
+		x, err := NewComparison(source(), of, m, c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows := x.Rows(t.Context(), nil)
+		single, got := rows[0], rows[len(rows)-1]
+		switch {
+		case got.Name != NamePlacement:
+			t.Errorf("%s: no row of a placement", name)
+		case name == "llama" && (got.Result == nil || got.Seconds > 0.7*single.Seconds):
+			t.Errorf("%s: placement %+v, %s", name, got.Result, got.Why)
+		case name != "llama" && (got.Result != nil || got.Why == ""):
+			t.Errorf("%s: placement %+v, %q", name, got.Result, got.Why)
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package schedule_test
 import (
 	"bytes"
 	"encoding/json"
+	"math"
 	"math/rand/v2"
 	"testing"
 
@@ -90,6 +91,7 @@ func check(t *testing.T, g *graph.Graph, m *hw.Machine, s *sim.Simulator, p *pla
 	if err := schedule.New(g, m, p, r).Write(&buf); err != nil {
 		t.Fatal(err)
 	}
+	readBack(t, g, m, s, buf.Bytes(), r, p.Fusion != nil)
 	var d document
 	in := json.NewDecoder(&buf)
 	in.DisallowUnknownFields()
@@ -149,4 +151,41 @@ func check(t *testing.T, g *graph.Graph, m *hw.Machine, s *sim.Simulator, p *pla
 		}
 	}
 	return fused
+}
+
+// readBack reads a schedule of r, and has it run as it ran; where ops are fused the kernels are those
+// of the schedule.
+func readBack(t *testing.T, g *graph.Graph, m *hw.Machine, s *sim.Simulator, data []byte, r *sim.Result, fused bool) {
+	t.Helper()
+	if !schedule.Is(data) {
+		t.Fatal("a schedule is not recognised")
+	}
+	p, kernel, err := schedule.Read(data, g, m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	split := 0
+	if fused {
+		if p.Fusion, split = fuse.NewRules(g).Priorities(p.Device, kernel); split > 0 {
+			t.Errorf("%d kernels are split", split)
+		}
+	}
+	again, err := s.Run(p, sim.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if math.Abs(float64(again.Makespan/r.Makespan)-1) > 1e-9 {
+		t.Errorf("a schedule of %v runs in %v", r.Makespan, again.Makespan)
+	}
+	for what, wrong := range map[string][]byte{
+		"another graph":   bytes.Replace(data, []byte(g.Hash()), []byte("0123"), 1),
+		"an op twice":     bytes.Replace(data, []byte(g.Op(0).Name+`"`), []byte(g.Op(1).Name+`"`), 1),
+		"an op too few":   bytes.Replace(data, []byte(`"`+g.Op(0).Name+`"`), []byte(`"nothing"`), 1),
+		"another device":  bytes.ReplaceAll(data, []byte(m.Devices[0].Name), []byte("tpu")),
+		"what is no file": data[:len(data)/2],
+	} {
+		if _, _, err := schedule.Read(wrong, g, m); err == nil {
+			t.Errorf("%s: no error", what)
+		}
+	}
 }

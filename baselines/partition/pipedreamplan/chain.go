@@ -75,28 +75,6 @@ type Level struct {
 // Stage is layers [From, To) of a chain on Replicas workers.
 type Stage struct{ From, To, Replicas int }
 
-// Cost is what one stage on workers of one level takes per minibatch, in seconds.
-type Cost struct {
-	Compute, Sync, Transfer float64 // Transfer: with the stage before
-	Parameters              float64 // bytes
-}
-
-// Cost returns the cost of s among workers that bandwidth joins.
-func (c *Chain) Cost(s Stage, bandwidth float64) Cost {
-	var x Cost
-	m := float64(s.Replicas)
-	for l := s.From; l < s.To; l++ {
-		x.Compute += c.Seconds[l]
-		x.Parameters += c.Parameters[l]
-	}
-	x.Compute /= m
-	x.Sync = 2 * (m - 1) * x.Parameters / bandwidth / m
-	if s.From > 0 {
-		x.Transfer = 2 * c.Crossing[s.From-1] / bandwidth
-	}
-	return x
-}
-
 // InFlight returns the minibatches that keep a pipeline busy: the workers over the
 // replicas of the first stage, rounded up (section 3.2).
 func InFlight(stages []Stage) int {

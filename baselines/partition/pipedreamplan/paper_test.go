@@ -14,6 +14,11 @@ import (
 // Ethernet of 25 Gb/s, which joins the servers of PipeDream's second cluster.
 const ethernet = 3.125e9
 
+// of returns workers of one level, joined by it.
+func of(workers int) []pipedreamplan.Level {
+	return []pipedreamplan.Level{{Width: workers, Bandwidth: ethernet}}
+}
+
 func vgg16(t testing.TB) *pipedreamplan.Chain {
 	t.Helper()
 	data, err := os.ReadFile("testdata/vgg16.graph.txt")
@@ -32,16 +37,15 @@ func vgg16(t testing.TB) *pipedreamplan.Chain {
 func TestVGG16(t *testing.T) {
 	c := vgg16(t)
 	for workers, want := range map[int]string{4: "3-1", 8: "7-1", 16: "15-1"} {
-		p, err := pipedreamplan.Solve(c, []pipedreamplan.Level{{Width: workers, Bandwidth: ethernet}})
+		p, err := pipedreamplan.Solve(c, of(workers))
 		if err != nil {
 			t.Fatal(err)
 		}
 		if got := pipedreamplan.Shape(p.Stages); got != want {
 			t.Errorf("%d workers: %s, want %s", workers, got, want)
 		}
-		x := c.Cost(pipedreamplan.Stage{From: 0, To: c.NumLayers(), Replicas: workers}, ethernet)
-		if data := max(x.Compute, x.Sync); p.Seconds > data {
-			t.Errorf("%d workers: %v s, data parallel %v s", workers, p.Seconds, data)
+		if data, err := pipedreamplan.Cut(c, []int{workers}, of(workers)); err != nil || p.Seconds > data.Seconds {
+			t.Errorf("%d workers: %v s, data parallel %v, error %v", workers, p.Seconds, data, err)
 		}
 	}
 	data, err := os.ReadFile("testdata/vgg16_16_hybrid_conf.json")
@@ -52,13 +56,48 @@ func TestVGG16(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := pipedreamplan.Solve(c, []pipedreamplan.Level{{Width: 16, Bandwidth: ethernet}})
+	p, err := pipedreamplan.Solve(c, of(16))
 	if err != nil {
 		t.Fatal(err)
 	}
-	published, err := pipedreamplan.Cut(c, conf.Replicas(), ethernet)
+	published, err := pipedreamplan.Cut(c, conf.Replicas(), of(16))
 	if err != nil || math.Abs(published.Seconds-p.Seconds) > 1e-12 {
 		t.Errorf("published configuration %v: %v s, error %v, the plan takes %v s", conf.Replicas(), published, err, p.Seconds)
+	}
+}
+
+// TestLevels: the plan costs what it says at the levels where it lies, the same
+// configuration is no slower as a rival, and no rival is better than the plan.
+func TestLevels(t *testing.T) {
+	c := vgg16(t)
+	for _, widths := range [][]int{{4, 1}, {2, 2}, {1, 4}, {8, 2}, {2, 2, 2}} {
+		var levels []pipedreamplan.Level
+		all := 1
+		for k, w := range widths {
+			levels = append(levels, pipedreamplan.Level{Width: w, Bandwidth: []float64{12e9, 1e9, 5e8}[k]})
+			all *= w
+		}
+		p, err := pipedreamplan.Solve(c, levels)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var replicas []int
+		slowest := 0.
+		for k, s := range p.Stages {
+			replicas = append(replicas, s.Replicas)
+			slowest = max(slowest, p.Costs[k].Compute, p.Costs[k].Sync, p.Costs[k].Transfer)
+		}
+		same, err := pipedreamplan.Cut(c, replicas, levels)
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := pipedreamplan.Cut(c, []int{all}, levels)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if math.Abs(slowest-p.Seconds) > 1e-9 || same.Seconds > p.Seconds+1e-9 || data.Seconds < p.Seconds-1e-9 {
+			t.Errorf("%v: %v takes %v s, %v by its costs, %v as a rival; data parallel %v", widths, replicas, p.Seconds, slowest, same.Seconds, data.Seconds)
+		}
 	}
 }
 
@@ -99,11 +138,11 @@ func TestPublished(t *testing.T) {
 		for _, m := range conf.Replicas() {
 			workers += m
 		}
-		p, err := pipedreamplan.Solve(c, []pipedreamplan.Level{{Width: workers, Bandwidth: ethernet}})
+		p, err := pipedreamplan.Solve(c, of(workers))
 		if err != nil {
 			t.Fatal(err)
 		}
-		published, err := pipedreamplan.Cut(c, conf.Replicas(), ethernet)
+		published, err := pipedreamplan.Cut(c, conf.Replicas(), of(workers))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,13 +1,11 @@
 package pipedreamplan
 
-import (
-	"fmt"
-	"math"
-)
+import "fmt"
 
 // Plan is stages and what the pipeline takes per minibatch.
 type Plan struct {
 	Stages  []Stage // Replicas are workers of the innermost level
+	Costs   []Cost  // of each stage; the largest entry is Seconds
 	Seconds float64
 }
 
@@ -31,17 +29,14 @@ func Solve(c *Chain, levels []Level) (*Plan, error) {
 	if err := c.validate(); err != nil {
 		return nil, err
 	}
-	if len(levels) == 0 {
-		return nil, fmt.Errorf("no workers")
+	if err := validLevels(levels); err != nil {
+		return nil, err
 	}
 	n := c.NumLayers()
 	seconds, parameters := prefix(c.Seconds), prefix(c.Parameters)
 	inside := func(i, j int) float64 { return seconds[j+1] - seconds[i] }
 	var tables []*level
 	for k, l := range levels {
-		if l.Width < 1 || !(l.Bandwidth > 0) {
-			return nil, fmt.Errorf("level %d has %d workers joined by %v bytes a second", k+1, l.Width, l.Bandwidth)
-		}
 		t := &level{Level: l, n: n, whole: k == len(levels)-1, inside: inside}
 		if size := float64(t.spans()) * float64(l.Width); size > maxEntries {
 			return nil, fmt.Errorf("%d layers are too many for a level of %d workers below another", n, l.Width)
@@ -51,7 +46,22 @@ func Solve(c *Chain, levels []Level) (*Plan, error) {
 		tables = append(tables, t)
 	}
 	top := tables[len(tables)-1]
-	return &Plan{Stages: unfold(tables, 0, n-1, 1, nil), Seconds: top.best[top.at(0, n-1, top.Width)]}, nil
+	p := c.plan(unfold(tables, seat{Stage: Stage{0, n, 1}}, nil))
+	p.Seconds = top.best[top.at(0, n-1, top.Width)]
+	return p, nil
+}
+
+// validLevels reports the first fault.
+func validLevels(levels []Level) error {
+	if len(levels) == 0 {
+		return fmt.Errorf("no workers")
+	}
+	for k, l := range levels {
+		if l.Width < 1 || !(l.Bandwidth > 0) {
+			return fmt.Errorf("level %d has %d workers joined by %v bytes a second", k+1, l.Width, l.Bandwidth)
+		}
+	}
+	return nil
 }
 
 func prefix(x []float64) []float64 {
@@ -120,77 +130,30 @@ func (t *level) fill(c *Chain, parameters []float64) {
 	}
 }
 
-// unfold appends the stages of layers i..j on all workers of the outermost of
-// tables, each replicated times over.
-func unfold(tables []*level, i, j, times int, stages []Stage) []Stage {
+// unfold appends the stages of the layers of s on all workers of the outermost of
+// tables, s.Replicas times over.
+func unfold(tables []*level, s seat, stages []seat) []seat {
 	if len(tables) == 0 {
-		return append(stages, Stage{i, j + 1, times})
+		return append(stages, s)
 	}
 	t := tables[len(tables)-1]
-	type part struct{ i, j, m int }
-	var parts []part
-	for m := t.Width; ; {
-		k := t.at(i, j, m)
+	var parts []seat
+	for j, m := s.To-1, t.Width; ; {
+		k := t.at(s.From, j, m)
 		// A table entry that let a worker idle is that of fewer workers.
 		for m > 1 && t.best[k-1] == t.best[k] && t.split[k-1] == t.split[k] && t.last[k-1] == t.last[k] {
 			m, k = m-1, k-1
 		}
+		own := int(t.last[k])
 		if t.split[k] < 0 {
-			parts = append(parts, part{i, j, int(t.last[k])})
+			parts = append(parts, s.part(t.Level, s.From, j+1, own))
 			break
 		}
-		parts = append(parts, part{int(t.split[k]) + 1, j, int(t.last[k])})
-		j, m = int(t.split[k]), m-int(t.last[k])
+		parts = append(parts, s.part(t.Level, int(t.split[k])+1, j+1, own))
+		j, m = int(t.split[k]), m-own
 	}
 	for k := len(parts) - 1; k >= 0; k-- {
-		p := parts[k]
-		stages = unfold(tables[:len(tables)-1], p.i, p.j, times*p.m, stages)
+		stages = unfold(tables[:len(tables)-1], parts[k], stages)
 	}
 	return stages
-}
-
-// Cut returns the best cut of c into stages of these replicas on workers of one
-// level: what a configuration that names replicas alone comes to at best.
-func Cut(c *Chain, replicas []int, bandwidth float64) (*Plan, error) {
-	if err := c.validate(); err != nil {
-		return nil, err
-	}
-	n := c.NumLayers()
-	if len(replicas) == 0 || len(replicas) > n {
-		return nil, fmt.Errorf("%d stages of %d layers", len(replicas), n)
-	}
-	seconds, parameters := prefix(c.Seconds), prefix(c.Parameters)
-	// best[j] of the stages so far on layers 0..j-1.
-	best := make([]float64, n+1)
-	for j := 1; j <= n; j++ {
-		best[j] = math.Inf(1)
-	}
-	from := make([][]int, len(replicas))
-	for k, m := range replicas {
-		if m < 1 {
-			return nil, fmt.Errorf("stage %d has %d replicas", k, m)
-		}
-		next := make([]float64, n+1)
-		from[k] = make([]int, n+1)
-		next[0] = math.Inf(1)
-		for j := 1; j <= n; j++ {
-			next[j] = math.Inf(1)
-			for i := range j {
-				v := max(seconds[j]-seconds[i], 2*float64(m-1)*(parameters[j]-parameters[i])/bandwidth) / float64(m)
-				if i > 0 {
-					v = max(v, 2*c.Crossing[i-1]/bandwidth)
-				}
-				if v = max(v, best[i]); v < next[j] {
-					next[j], from[k][j] = v, i
-				}
-			}
-		}
-		best = next
-	}
-	p := &Plan{Seconds: best[n], Stages: make([]Stage, len(replicas))}
-	for k, j := len(replicas)-1, n; k >= 0; k-- {
-		p.Stages[k] = Stage{from[k][j], j, replicas[k]}
-		j = from[k][j]
-	}
-	return p, nil
 }

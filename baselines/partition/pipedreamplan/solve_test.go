@@ -7,11 +7,26 @@ import (
 	"pgregory.net/rapid"
 )
 
-// seconds returns what a pipeline of these stages takes per minibatch, by the costs of
-// its stages.
+// seconds returns what a pipeline of these stages on workers of one level takes per
+// minibatch.
 func seconds(c *Chain, stages []Stage, bandwidth float64) (worst float64) {
 	for _, s := range stages {
-		x := c.Cost(s, bandwidth)
+		var compute, w float64
+		for l := s.From; l < s.To; l++ {
+			compute, w = compute+c.Seconds[l], w+c.Parameters[l]
+		}
+		m := float64(s.Replicas)
+		worst = max(worst, compute/m, 2*(m-1)*w/bandwidth/m)
+		if s.From > 0 {
+			worst = max(worst, 2*c.Crossing[s.From-1]/bandwidth)
+		}
+	}
+	return worst
+}
+
+// slowest returns the largest of a plan's costs.
+func slowest(p *Plan) (worst float64) {
+	for _, x := range p.Costs {
 		worst = max(worst, x.Compute, x.Sync, x.Transfer)
 	}
 	return worst
@@ -66,7 +81,7 @@ func TestSolveAgainstRecurrence(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawChain(t)
 		var levels []Level
-		for range rapid.IntRange(1, 2).Draw(t, "levels") {
+		for range rapid.IntRange(1, 3).Draw(t, "levels") {
 			levels = append(levels, Level{rapid.IntRange(1, 3).Draw(t, "width"), float64(rapid.IntRange(1, 8).Draw(t, "bandwidth"))})
 		}
 		p, err := Solve(c, levels)
@@ -91,19 +106,23 @@ func TestSolveAgainstRecurrence(t *testing.T) {
 		if next != c.NumLayers() || workers > all {
 			t.Fatalf("stages %v of %d layers on %d workers", p.Stages, c.NumLayers(), all)
 		}
-		if len(levels) > 1 {
-			return
+		if got := slowest(p); math.Abs(got-p.Seconds) > 1e-9 {
+			t.Fatalf("stages %v take %v s by their costs %v, not %v", p.Stages, got, p.Costs, p.Seconds)
 		}
-		if got := seconds(c, p.Stages, levels[0].Bandwidth); math.Abs(got-p.Seconds) > 1e-9 {
-			t.Fatalf("stages %v take %v s, not %v", p.Stages, got, p.Seconds)
+		if len(levels) == 1 && math.Abs(seconds(c, p.Stages, levels[0].Bandwidth)-p.Seconds) > 1e-9 {
+			t.Fatalf("stages %v take %v s, not %v", p.Stages, seconds(c, p.Stages, levels[0].Bandwidth), p.Seconds)
 		}
 		var replicas []int
 		for _, s := range p.Stages {
 			replicas = append(replicas, s.Replicas)
 		}
-		cut, err := Cut(c, replicas, levels[0].Bandwidth)
-		if err != nil || math.Abs(cut.Seconds-p.Seconds) > 1e-9 || math.Abs(seconds(c, cut.Stages, levels[0].Bandwidth)-cut.Seconds) > 1e-9 {
+		cut, err := Cut(c, replicas, levels)
+		if err != nil || cut.Seconds > p.Seconds+1e-9 || math.Abs(slowest(cut)-cut.Seconds) > 1e-9 {
 			t.Fatalf("the best cut into %v: %v, error %v; the best plan takes %v s", replicas, cut, err, p.Seconds)
+		}
+		nested := nest(c, replicas, levels)
+		if nested == nil || math.Abs(nested.Seconds-p.Seconds) > 1e-9 || math.Abs(slowest(nested)-nested.Seconds) > 1e-9 {
+			t.Fatalf("the best nested cut into %v: %v, the best plan takes %v s", replicas, nested, p.Seconds)
 		}
 	})
 }
@@ -126,7 +145,7 @@ func TestCutAgainstAllCuts(t *testing.T) {
 			}
 		}
 		walk(0, 0, nil)
-		p, err := Cut(c, replicas, bandwidth)
+		p, err := Cut(c, replicas, []Level{{8, bandwidth}})
 		if err != nil || math.Abs(p.Seconds-best) > 1e-9 || math.Abs(seconds(c, p.Stages, bandwidth)-best) > 1e-9 {
 			t.Fatalf("%v, error %v, want %v s", p, err, best)
 		}
@@ -141,10 +160,34 @@ func TestErrors(t *testing.T) {
 	if _, err := Solve(c, []Level{{0, 1}}); err == nil {
 		t.Error("a level of no workers: no error")
 	}
-	if _, err := Cut(c, []int{1, 1}, 1); err == nil {
+	if _, err := Cut(c, []int{1, 1}, []Level{{2, 1}}); err == nil {
 		t.Error("two stages of one layer: no error")
 	}
 	if _, err := Solve(&Chain{Seconds: []float64{-1}, Parameters: []float64{1}, Crossing: []float64{0}}, []Level{{1, 1}}); err == nil {
 		t.Error("negative time: no error")
+	}
+}
+
+// Stages whose workers follow one another: replicas and cuts cost what the level
+// costs at which they lie.
+func TestInOrder(t *testing.T) {
+	levels := []Level{{Width: 4, Bandwidth: 8}, {Width: 2, Bandwidth: 1}}
+	type place struct{ sync, transfer float64 }
+	for _, x := range []struct {
+		name     string
+		replicas []int
+		want     []place
+	}{
+		{"within a server", []int{2, 2}, []place{{2. / 8 / 2, 2. / 8}, {2. / 8 / 2, 2. / 8}}},
+		{"a server each", []int{4, 4}, []place{{2 * 3. / 8 / 4, 2. / 8}, {2 * 3. / 8 / 4, 2}}},
+		{"over both", []int{8}, []place{{2. / 1 / 2, 2}}},
+		{"unevenly over both", []int{7, 1}, []place{{2. / 1 / 2, 2}, {0, 2}}},
+		{"more than there are", []int{12}, []place{{2 * 2. / 1 / 3, 2}}},
+	} {
+		for k, s := range inOrder(x.replicas, levels) {
+			if got := (place{s.sync, s.transfer}); got != x.want[k] {
+				t.Errorf("%s: stage %d costs %v, want %v", x.name, k, got, x.want[k])
+			}
+		}
 	}
 }

@@ -18,16 +18,16 @@ const maxMoves = 4096
 // moves single parts from the best stages and from the device of most of each part in
 // device. Where nothing fits and t may have layers on the host, it moves how many layers, or
 // how many layers' experts, are there. The result is never worse than Nearest's of device, from which it cannot be
-// moved by the moves of Nearest.
+// moved by the moves of Nearest, but for worthADevice: of placements so near to the best it is the one on the
+// fewest devices.
 func Search(ctx context.Context, p *plan.Problem, t formats.Target, device []uint8) (*plan.Outcome, error) {
 	m := newModel(p)
 	near, split, err := Nearest(ctx, p, t, device)
 	if err != nil {
 		return nil, err
 	}
-	most := split.Device
 	track := budget.New(ctx, p, t.Name)
-	best, score := near.Device, track.Try(near.Device)
+	all := []candidate{{near.Device, split.Device, track.Try(near.Device)}}
 	for s := range min(len(m.order), len(m.parts.List)) {
 		c := cut{bounds: m.balanced(s + 1)}
 		if t.Stages {
@@ -40,20 +40,22 @@ func Search(ctx context.Context, p *plan.Problem, t formats.Target, device []uin
 		c = m.settle(track, &t, s+1, starts...)
 		placed := m.split(c)
 		device := placed.Spread()
-		if x := p.Evaluator.Evaluate(plan.Decision{Device: device}); x.Better(score) && m.legal(&t, c) {
-			best, score, most = device, x, placed.Device
+		if m.legal(&t, c) {
+			all = append(all, candidate{device, placed.Device, p.Evaluator.Evaluate(plan.Decision{Device: device})})
 		}
 	}
 	if !t.Stages {
-		best = m.moveParts(track, &t, most)
+		device := m.moveParts(track, &t, leastOf(all).most)
+		all = append(all, candidate{device, nil, p.Evaluator.Evaluate(plan.Decision{Device: device})})
 	}
+	end := thrifty(all)
 	for again := t.Host && m.host >= 0; again && !track.Done(); { // what is written must read back as the nearest to itself
-		next, _, err := Nearest(ctx, p, t, best)
+		next, _, err := Nearest(ctx, p, t, end.device)
 		if err != nil {
 			return nil, err
 		}
-		if x := track.Try(next.Device); x.Better(score) {
-			best, score = next.Device, x
+		if x := track.Try(next.Device); x.Better(end.score) {
+			end = candidate{device: next.Device, score: x}
 		} else {
 			again = false
 		}
@@ -62,8 +64,56 @@ func Search(ctx context.Context, p *plan.Problem, t formats.Target, device []uin
 	if err != nil {
 		return nil, err
 	}
-	out.Device = best // of what is legal
+	out.Device = end.device // of what is legal
 	return out, nil
+}
+
+// worthADevice is the share of the value below which a placement is no reason to use one more device.
+const worthADevice = 1e-3
+
+// candidate is a placement that a target can take.
+type candidate struct {
+	device []uint8 // [N]
+	most   []uint8 // of each part
+	score  plan.Score
+}
+
+// leastOf returns the best of all, the first of equals.
+func leastOf(all []candidate) candidate {
+	top := all[0]
+	for _, c := range all[1:] {
+		if c.score.Better(top.score) {
+			top = c
+		}
+	}
+	return top
+}
+
+// thrifty returns the one on the fewest devices of those that are as good as the best but for
+// worthADevice, and of these the best.
+func thrifty(all []candidate) candidate {
+	top := leastOf(all)
+	limit := top.score.Value * (1 + worthADevice)
+	end, least := top, devices(top.device)
+	for _, c := range all {
+		n := devices(c.device)
+		if c.score.Overflow == top.score.Overflow && c.score.Value <= limit && (n < least || n == least && c.score.Better(end.score)) {
+			end, least = c, n
+		}
+	}
+	return end
+}
+
+// devices returns how many devices a placement uses.
+func devices(device []uint8) (n int) {
+	var used [256]bool
+	for _, d := range device {
+		if !used[d] {
+			used[d] = true
+			n++
+		}
+	}
+	return n
 }
 
 // moveParts moves single parts between devices that t takes as long as that helps. It returns

@@ -104,7 +104,8 @@ func caseChart(c *compare.Comparison, name string) figure {
 		g.text("", g.px(t), base+16, "middle", value(t))
 	}
 	k, colour := 0, 0
-	for _, r := range c.Rows {
+	for i := range c.Rows {
+		r := &c.Rows[i]
 		colour = methodIndex(c, r.Method)
 		if r.Case != name {
 			continue
@@ -113,7 +114,7 @@ func caseChart(c *compare.Comparison, name string) figure {
 		k++
 		g.text("strong", g.left-8, y+4, "end", r.Method)
 		if r.Median == nil {
-			g.text("", g.left+4, y+4, "start", "does not fit")
+			g.text("", g.left+4, y+4, "start", c.WhyNone(i))
 			continue
 		}
 		if r.Method == c.Matrix.Against {

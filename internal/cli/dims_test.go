@@ -1,0 +1,32 @@
+package cli
+
+import (
+	"maps"
+	"testing"
+
+	"github.com/spf13/pflag"
+)
+
+// Sizes are given once: a second one of a name is refused, unless it is the same, as where the command
+// line is read again over a file of settings, whose sizes it changes.
+func TestDims(t *testing.T) {
+	var sizes map[string]int64
+	fl := pflag.NewFlagSet("", pflag.ContinueOnError)
+	addDims(fl, &sizes)
+	line := []string{"--dim", "batch=2,seq=8", "--dim", "past=1"}
+	if err := fl.Parse(line); err != nil {
+		t.Fatal(err)
+	}
+	sizes = map[string]int64{"batch": 4, "frames": 7}
+	if err := fl.Parse(line); err != nil {
+		t.Fatal(err)
+	}
+	if want := map[string]int64{"batch": 2, "seq": 8, "past": 1, "frames": 7}; !maps.Equal(sizes, want) {
+		t.Errorf("sizes %v, want %v", sizes, want)
+	}
+	for _, wrong := range []string{"batch=4", "seq", "seq=x", "seq=8,past=2"} {
+		if err := fl.Set("dim", wrong); err == nil {
+			t.Errorf("%s: no error", wrong)
+		}
+	}
+}
