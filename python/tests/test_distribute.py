@@ -13,7 +13,7 @@ import models
 import strategies
 from placer_torch.clipping import Clip
 from placer_torch.parallel import distribute, micro
-from strategies import KINDS, LAYERS, SAMPLES, SIZE, TIME, VOCABULARY, Got, strategy
+from strategies import KINDS, LAYERS, SAMPLES, SIZE, TIME, VOCABULARY, Got, Kind, strategy
 
 pytestmark = pytest.mark.forks
 
@@ -127,9 +127,27 @@ def test_collectives_of_shares() -> None:
     assert VOCABULARY * SIZE["width"] * 8 * 2 + SIZE["width"] * 8 == total - layers
 
 
-def test_checkpoints_are_of_any_strategy(tmp_path: Any) -> None:
+def compiled() -> models.Example:
+    """Layers that torch.compile wraps, whose names have a part of its own."""
+    model, loss, batch, optimizer = KINDS["gpt2"].make()
+    for k, layer in enumerate(model.h):
+        model.h[k] = torch.compile(layer, backend="eager")
+    return model, loss, batch, optimizer
+
+
+COMPILED = Kind(compiled, "h", ("_orig_mod.attn.c_attn", "_orig_mod.mlp.c_fc"), ("_orig_mod.attn.c_proj", "_orig_mod.mlp.c_proj"), "wte")
+
+
+def test_compiled_layers() -> None:
+    of: list[dict[str, Any]] = [{"data": 2}, {"data": 2, "sharding": "zero-3"}, {"data": 2, "sharding": "zero-3", "mb": 2, "recompute": True}, {"tensor": 2, "recompute": True}]
+    for got in strategies.run(compiled, [strategy(COMPILED, **x) for x in of]):
+        assert got.loss < CLOSE and got.state < CLOSE
+
+
+@pytest.mark.parametrize("kind", (KINDS["gpt2"], COMPILED), ids=("gpt2", "compiled"))
+def test_checkpoints_are_of_any_strategy(kind: Kind, tmp_path: Any) -> None:
     """A state of one strategy goes on under another as if nothing had been."""
-    kind, file = KINDS["gpt2"], tmp_path / "state.pt"
+    file = tmp_path / "state.pt"
 
     def work() -> float:
         model, loss, batch, optimizer = kind.make()
@@ -139,6 +157,7 @@ def test_checkpoints_are_of_any_strategy(tmp_path: Any) -> None:
         a.step(own)
         state = a.state_dict(), a.optimizer_state()
         if dist.get_rank() == 0:
+            assert list(state[0]) == list(model.state_dict())
             torch.save(state, file)
         dist.barrier()
         want = a.step(own)

@@ -191,6 +191,33 @@ def test_penalties_of_weights() -> None:
     assert "reads parameters outside of the forward of their layer, where zero-3 has shares" in strategies.in_processes(2, work)
 
 
+def by_method(model: Any, batch: Any) -> torch.Tensor:
+    """A layer by another method than its forward."""
+    x = model.wte(batch[0])
+    for layer in model.h:
+        x = layer.again(x)
+    return x.square().mean()
+
+
+def by_parts(model: Any, batch: Any) -> torch.Tensor:
+    return model.h[0].mlp(model.h[0].ln_2(model.wte(batch[0]))).square().mean()
+
+
+@pytest.mark.parametrize("loss", (by_method, by_parts))
+@pytest.mark.parametrize("sharding", ("zero-1", "zero-3"))
+def test_layers_that_are_not_called(loss: Any, sharding: str) -> None:
+    def work() -> str:
+        model, _, batch, optimizer = GPT2.make()
+        type(model.h[0]).again = lambda layer, x: layer.mlp(layer.ln_2(x))
+        t = distribute(model, loss, optimizer, strategy(GPT2, sharding, 2), device="cpu")
+        with pytest.raises(StrategyError) as e:
+            t.step(tuple(x[: len(x) // 2] for x in batch))
+        return str(e.value)
+
+    said = strategies.in_processes(2, work)
+    assert "layer h.0 runs without being called (" in said and "test_distribute_refusals.py" in said, said
+
+
 def test_batches_of_one_replica() -> None:
     """Parts of a replica that draw their own batches."""
 

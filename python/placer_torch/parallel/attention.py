@@ -16,6 +16,7 @@ from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.tensor import DTensor, Shard, distribute_tensor
 
 from .layouts import Inputs
+from .local import of_local, to_local
 from .parts import Parted
 
 PACKED = ("in_proj_weight", "in_proj_bias")  # queries, keys and values, [3E, E] and [3E]
@@ -86,7 +87,7 @@ def _projected(m: nn.MultiheadAttention, given: Sequence[DTensor]) -> Sequence[t
 
 def _thirds(p: DTensor) -> list[DTensor]:
     """A process's rows of each of three parts."""
-    return [DTensor.from_local(x, p.device_mesh, [Shard(0)], run_check=False) for x in p.to_local().chunk(3)]
+    return [of_local(x, p.device_mesh, [Shard(0)]) for x in to_local(p, p.placements).chunk(3)]
 
 
 def _heads(m: nn.MultiheadAttention, x: torch.Tensor) -> torch.Tensor:

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from ..clipping import Clip
-from . import mesh as meshes, optimizers, products, refusals, start, strategy as strategies
+from . import mesh as meshes, optimizers, products, refusals, share, start, strategy as strategies
 from .apply import apply
 from .clipping import Clipping
 from .errors import StrategyError
@@ -52,8 +52,9 @@ def distribute(model: nn.Module, loss: Loss, optimizer: Optimizer | Callable[[An
     mesh = meshes.make(s, here)
     start.agree(mesh)
     names = optimizers.names(model, made)
-    applied = apply(model, s, mesh)
-    optimizers.follow(made, applied, names)
+    apply(model, s, mesh)
+    runs = share.share_model(model, s, mesh)
+    optimizers.follow(made, model, names)
     clipping = Clipping(clip, mesh)
-    clipping.hold(applied.parameters())
-    return Training(applied, loss, made, s, mesh, clipping)
+    clipping.hold(model.parameters())
+    return Training(model, loss, made, s, mesh, clipping, runs)

@@ -77,7 +77,8 @@ def cut(module: nn.Module, paths: Sequence[str], mesh: DeviceMesh) -> None:
 
 def modules(module: nn.Module, paths: Sequence[str]) -> list[nn.Module]:
     """Those of module that hold experts, in layers that may be wrapped."""
-    return [m for path, m in module.named_modules() if plain(path) in paths]
+    of = {plain(path) for path in paths}
+    return [m for path, m in module.named_modules() if plain(path) in of]
 
 
 def parameters(module: nn.Module, paths: Sequence[str]) -> list[tuple[str, nn.Parameter]]:
@@ -194,7 +195,7 @@ class Exchange(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *grads: torch.Tensor) -> Any:
         receive, send, group = ctx.of
-        return _exchange(grads[0], send, receive, group), None, None, None
+        return Exchange.apply(grads[0], send, receive, group), None, None, None
 
 
 def _exchange(rows: torch.Tensor, receive: list[int] | None, send: list[int] | None, group: dist.ProcessGroup) -> torch.Tensor:

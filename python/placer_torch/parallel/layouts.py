@@ -8,23 +8,21 @@ from __future__ import annotations
 import contextlib
 import functools
 import weakref
-from typing import Any, Iterator, Sequence, cast
+from typing import Any, Iterator, cast
 
 import torch
 import torch.utils._pytree as pytree
 from torch import nn
 from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.tensor import DTensor, Replicate
-from torch.distributed.tensor.placement_types import Placement
 
+from .local import Layout, of_local, to_local
 from .parts import Parted
-
-Layout = Sequence[Placement]
 
 
 def replicated(x: torch.Tensor, mesh: DeviceMesh) -> DTensor:
     """x, which every part has whole. torch's convolutions want their input so, or have no gradients."""
-    return x if isinstance(x, DTensor) else DTensor.from_local(x, mesh, [Replicate()], run_check=False)
+    return x if isinstance(x, DTensor) else of_local(x, mesh, [Replicate()])
 
 
 def run_whole(module: nn.Module, mesh: DeviceMesh) -> None:
@@ -43,7 +41,7 @@ def local(x: torch.Tensor) -> torch.Tensor:
     """The whole of x on this part, with the whole gradient."""
     if isinstance(x, Parted):
         x = x.whole()
-    return x.redistribute(placements=[Replicate()]).to_local(grad_placements=[Replicate()]) if isinstance(x, DTensor) else x
+    return to_local(x, [Replicate()]) if isinstance(x, DTensor) else x
 
 
 @contextlib.contextmanager
@@ -67,8 +65,7 @@ def _list(module: nn.Module) -> None:
 
 def settled(x: DTensor, layout: Layout) -> DTensor:
     """x in a layout that its gradient has as well."""
-    x = x.redistribute(placements=layout)
-    return DTensor.from_local(x.to_local(grad_placements=layout), x.device_mesh, layout, run_check=False, shape=x.shape, stride=x.stride())
+    return of_local(to_local(x, layout), x.device_mesh, layout, x.shape)
 
 
 def settle_output(module: nn.Module, layout: Layout) -> None:

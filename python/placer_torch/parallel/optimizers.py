@@ -8,21 +8,24 @@ import torch
 from torch import nn
 from torch.distributed.tensor import DTensor
 
+from .errors import StrategyError
 from .names import plain
 
 
 def names(model: nn.Module, optimizer: torch.optim.Optimizer) -> list[list[str]]:
-    """Of each group of the optimizer its parameters' names."""
-    of = {id(p): k for k, p in model.named_parameters()}
+    """Of each group of the optimizer its parameters' names, without those of wrappers."""
+    of = {id(p): plain(k) for k, p in model.named_parameters()}
     return [[of[id(p)] for p in g["params"]] for g in optimizer.param_groups]
 
 
 def follow(optimizer: torch.optim.Optimizer, model: nn.Module, names: list[list[str]]) -> None:
     """Has the optimizer's groups hold the parameters that model has by these names now."""
-    inner = model.module if isinstance(model, nn.parallel.DistributedDataParallel) else model
-    of = {plain(k): p for k, p in inner.named_parameters(remove_duplicate=False)}
+    of = {plain(k): p for k, p in model.named_parameters(remove_duplicate=False)}
     for g, ks in zip(optimizer.param_groups, names):
-        g["params"] = [of[k] for k in ks if k in of]
+        lost = [k for k in ks if k not in of]
+        if lost:
+            raise StrategyError(f"parameter {lost[0]}, which the optimizer holds, has another name in the model that the strategy made: its modules cannot be told apart from wrappers")
+        g["params"] = [of[k] for k in ks]
 
 
 def held(optimizer: torch.optim.Optimizer) -> list[torch.Tensor]:

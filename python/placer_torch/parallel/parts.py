@@ -12,6 +12,8 @@ import torch
 from torch import nn
 from torch.distributed.tensor import DTensor, Replicate, Shard
 
+from .local import of_local, to_local
+from .names import plain
 from .products import dimension
 
 Sizes = tuple[int, ...]
@@ -22,23 +24,24 @@ class Order:
 
     def __init__(self, parts: Mapping[str, Sizes], ranks: int, transposed: Collection[str] = ()):
         """transposed: modules whose weight has columns where others have rows."""
-        self._index = {f"{path}.{name}": index(sizes, ranks) for path, sizes in parts.items() for name in ("weight", "bias", "in_proj_weight", "in_proj_bias")}
-        self._columns = {f"{path}.weight" for path in transposed}
+        self._index = {plain(f"{path}.{name}"): index(sizes, ranks) for path, sizes in parts.items() for name in ("weight", "bias", "in_proj_weight", "in_proj_bias")}
+        self._columns = {plain(f"{path}.weight") for path in transposed}
 
     def arranged(self, name: str, x: Any) -> Any:
         """Of a parameter, or of its optimizer's state, as the model has it: as ranks do."""
-        return x.index_select(self._dimension(name), self._index[name].to(x.device)) if self._of(name, x) else x
+        return x.index_select(self._dimension(name), self._index[plain(name)].to(x.device)) if self._of(name, x) else x
 
     def restored(self, name: str, x: Any) -> Any:
         """The other way round."""
-        return x.index_select(self._dimension(name), self._index[name].argsort().to(x.device)) if self._of(name, x) else x
+        return x.index_select(self._dimension(name), self._index[plain(name)].argsort().to(x.device)) if self._of(name, x) else x
 
     def _of(self, name: str, x: Any) -> bool:
         d = self._dimension(name)
-        return name in self._index and isinstance(x, torch.Tensor) and x.dim() > d and x.shape[d] == len(self._index[name])
+        at = self._index.get(plain(name))
+        return at is not None and isinstance(x, torch.Tensor) and x.dim() > d and x.shape[d] == len(at)
 
     def _dimension(self, name: str) -> int:
-        return int(name in self._columns)
+        return int(plain(name) in self._columns)
 
 
 def index(sizes: Sizes, ranks: int) -> torch.Tensor:
@@ -101,8 +104,7 @@ class Parted(torch.Tensor):
         """On every rank, in the model's order."""
         there = self.product.redistribute(placements=[Replicate()])
         order = index(self.sizes, there.device_mesh.size()).argsort().to(there.device)
-        local = there.to_local(grad_placements=[Replicate()])[..., order]
-        return DTensor.from_local(local, there.device_mesh, [Replicate()], run_check=False)
+        return of_local(to_local(there, [Replicate()])[..., order], there.device_mesh, [Replicate()])
 
     def columns(self, begin: int, end: int) -> torch.Tensor:
         """Columns begin to end of the model's order: a part, several, or of the whole."""
@@ -112,7 +114,7 @@ class Parted(torch.Tensor):
         if begin not in at or end not in at or begin >= end:
             return self.whole()[..., begin:end]
         ranks = self.product.device_mesh.size()
-        made = self._cut(self.product.to_local()[..., begin // ranks : end // ranks], -1)
+        made = self._cut(self._local()[..., begin // ranks : end // ranks], -1)
         sizes = self.sizes[at.index(begin) : at.index(end)]
         return made if len(sizes) == 1 else Parted(made, sizes)
 
@@ -131,12 +133,15 @@ class Parted(torch.Tensor):
                 if shape[k] != len(self.sizes) or len(set(self.sizes)) > 1 or shape[k + 1] % ranks:
                     return None
                 here = [*shape[: k + 1], shape[k + 1] // ranks, *shape[k + 2 :]]
-                return self._cut(self.product.to_local().reshape(here), k + 1)
+                return self._cut(self._local().reshape(here), k + 1)
         return None
 
     def _cut(self, local: torch.Tensor, dimension: int) -> DTensor:
         """What ranks have equal parts of, by a dimension; local is this one's."""
-        return DTensor.from_local(local, self.product.device_mesh, [Shard(dimension % local.dim())], run_check=False)
+        return of_local(local, self.product.device_mesh, [Shard(dimension % local.dim())])
+
+    def _local(self) -> torch.Tensor:
+        return to_local(self.product, self.product.placements)
 
 
 _FACTS = {"shape", "dtype", "device", "ndim", "is_cuda", "is_cpu", "is_meta", "layout", "requires_grad", "is_leaf", "size", "dim", "ndimension", "numel", "nelement", "element_size", "is_floating_point", "is_complex", "get_device", "sym_size", "__len__", "is_sparse", "is_quantized", "is_nested"}

@@ -30,7 +30,7 @@ def passes(s: Strategy, model: nn.Module, mesh: Mesh) -> Iterator[None]:
             stack.enter_context(tensor.passes(s, mesh.device))
         if mesh.tokens is not None:
             stack.enter_context(tokens.passes(s, mesh.tokens))
-        stack.enter_context(share.passes(s))
+        stack.enter_context(share.passes(s, model))
         yield
 
 

@@ -72,7 +72,8 @@ class Run:
     def applied(self, k: int) -> nn.Module:
         """Stage k by the rest of the strategy, as a model without a pipeline would be."""
         s = self.strategies[k]
-        made = apply(self.stages[k], s, self.mesh)
+        apply(self.stages[k], s, self.mesh)
+        made = share.share(self.stages[k], s, self.mesh) if s.data > 1 else self.stages[k]
         return _EachReduced(made, s.sharding == "zero-3") if isinstance(made, FSDPModule) and s.sharding in ("zero-2", "zero-3") else made
 
     def scheduled(self) -> Any:
@@ -109,8 +110,8 @@ class Run:
             if isinstance(runs, _EachReduced):
                 runs.give_up()
         optimizers.settle(optimizers.held(self.optimizer))
-        for k, runs in self.runs.items():
-            share.reduce(runs, self.strategies[k], self.mesh)
+        for k, stage in self.stages.items():
+            share.reduce(stage, self.strategies[k], self.mesh)
         self.tied.add()
         self.clipping.clip()
         self.optimizer.step()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from typing import Callable, ContextManager, Iterator
+from typing import Any, Callable, ContextManager, Iterator
 
 import torch
 from torch import nn
@@ -22,6 +22,19 @@ def wrap(module: nn.Module, s: Strategy, second: Callable[[], ContextManager[Non
         setattr(there[parent], name, checkpoint_wrapper(layer, context_fn=_Once(layer, second).contexts))
 
 
+class _Each:
+    """A context that may be entered again when it was left."""
+
+    def __init__(self, make: Callable[[], ContextManager[None]]):
+        self._make, self._stack = make, contextlib.ExitStack()
+
+    def __enter__(self) -> None:
+        self._stack.enter_context(self._make())
+
+    def __exit__(self, *of: Any) -> None:
+        self._stack.__exit__(*of)
+
+
 class _Once:
     """Statistics that a layer keeps in buffers, as batch norm's, are of its first pass: what is
     computed again begins with those from before it and leaves none."""
@@ -30,9 +43,9 @@ class _Once:
         self._layer, self._second = layer, second
 
     def contexts(self) -> tuple[ContextManager[None], ContextManager[None]]:
-        """Around the first pass, and around the second."""
+        """Around the first pass, and around the second, which gradients of gradients repeat."""
         before = [b.detach().clone() for b in self._buffers()]
-        return contextlib.nullcontext(), self._with(before)
+        return contextlib.nullcontext(), _Each(lambda: self._with(before))
 
     def _buffers(self) -> list[torch.Tensor]:
         return [b for b in self._layer.buffers() if b.is_floating_point() or not b.dim()]

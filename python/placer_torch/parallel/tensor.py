@@ -21,7 +21,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.modules import pooling
 from torch.nn.modules.conv import _ConvNd
 
-from . import attention, parts, products
+from . import attention, losses, parts, products
 from .layouts import Inputs, replicated, run_whole, settle_output
 from .strategy import Strategy
 
@@ -139,6 +139,7 @@ def passes(s: Strategy, device: torch.device) -> Iterator[None]:
     """Around forward and backward passes."""
     with contextlib.ExitStack() as stack:
         stack.enter_context(implicit_replication())
+        stack.enter_context(losses.Calls())
         if s.vocabulary_columns:
             stack.enter_context(loss_parallel())
         if device.type == "cpu":  # of whose attention in one kernel DTensor knows nothing

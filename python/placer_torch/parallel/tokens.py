@@ -20,7 +20,7 @@ from torch.distributed.tensor import DTensor, Replicate, Shard
 from torch.overrides import TorchFunctionMode
 
 from .. import samples
-from . import cross_entropy, micro, tokens_attention
+from . import cross_entropy, losses, micro, tokens_attention
 from .errors import StrategyError
 from .experts import chosen, modules
 from .strategy import Strategy
@@ -75,6 +75,7 @@ class _Calls(TorchFunctionMode):
         self._own: dict[Callable[..., Any], Callable[..., Any]] = {
             F.scaled_dot_product_attention: functools.partial(tokens_attention.attention, mesh, again),
             F.cross_entropy: functools.partial(cross_entropy.of_tokens, mesh),
+            **losses.of_functions(),
         }
 
     def __torch_function__(self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None) -> Any:

@@ -12,6 +12,7 @@ from typing import Any, Callable
 import torch
 import torch.distributed as dist
 import torch.nn.functional as F
+from torch.autograd.function import once_differentiable
 from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.tensor import DTensor, Replicate, Shard
 from torch.distributed.tensor.placement_types import Placement
@@ -148,6 +149,7 @@ class _Gather(torch.autograd.Function):
         return _gather(key, value, group)
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, *grads: Any) -> Any:
         ranks = dist.get_world_size(ctx.group)
         parts = [g.unflatten(TOKENS, (ranks, -1)).movedim(TOKENS - 1, 0) for g in grads]

@@ -18,9 +18,10 @@ from .strategy import Strategy
 class Training:
     """Training steps by a strategy, of which this process makes its part."""
 
-    def __init__(self, model: nn.Module, loss: Callable[[Any, Any], torch.Tensor], optimizer: torch.optim.Optimizer, strategy: Strategy, mesh: Mesh, clipping: Clipping):
+    def __init__(self, model: nn.Module, loss: Callable[[Any, Any], torch.Tensor], optimizer: torch.optim.Optimizer, strategy: Strategy, mesh: Mesh, clipping: Clipping, runs: nn.Module | None = None):
+        """runs: what runs a loss of model, None where something else makes the passes."""
         self.model, self.loss, self.optimizer, self.strategy, self.mesh = model, loss, optimizer, strategy, mesh
-        self._clipping = clipping
+        self._clipping, self._runs = clipping, share.Passes(model) if runs is None else runs
         self._order = Order(strategy.parts, strategy.tensor, strategy.transposed)
         self._began = False  # whether batch and loss of a first step were found right
 
@@ -44,8 +45,8 @@ class Training:
         self.optimizer.zero_grad()
         total = torch.zeros((), dtype=torch.float64, device=self.mesh.device)
         for k, part in enumerate(parts):
-            share.before_pass(self.model, self.strategy, k == n - 1)
-            total += self._pass(part) / n
+            total += self._pass(part, k == n - 1) / n
+        share.behind_passes(self._runs)
         optimizers.settle(optimizers.held(self.optimizer))
         share.reduce(self.model, self.strategy, self.mesh)
         self._clipping.clip()
@@ -57,10 +58,12 @@ class Training:
         process."""
         return self._clipping.norm()
 
-    def _pass(self, part: Any) -> torch.Tensor:
+    def _pass(self, part: Any, last: bool) -> torch.Tensor:
         """Forward and backward pass of a micro-batch; returns its loss."""
         with passes.passes(self.strategy, self.model, self.mesh):
+            share.before_loss(self._runs, last)
             value = self._loss_of(part)
+            share.before_backward(self._runs, self.strategy, last)
             (value / self.strategy.micro_batches).backward()
         return tensor.whole(value.detach())
 
@@ -69,9 +72,10 @@ class Training:
             return tensor.whole(self._loss_of(part))
 
     def _loss_of(self, part: Any) -> torch.Tensor:
-        if self.mesh.tokens is None:
-            return self.loss(self.model, part)
-        return tokens.whole(self.loss(self.model, tokens.shared(part, self.mesh.tokens)))
+        if self.mesh.tokens is not None:
+            part = tokens.shared(part, self.mesh.tokens)
+        value = self._runs(lambda: self.loss(self.model, part))
+        return value if self.mesh.tokens is None else tokens.whole(value)
 
     def state_dict(self) -> dict[str, Any]:
         """Parameters and buffers as the model's own state_dict has them, whole, on the
