@@ -19,7 +19,8 @@ FIRST_DRAW = 1 << 40  # beyond the seeds that people give
 class Paths(TorchDispatchMode):
     """A dispatch mode above the tracer's. A forward op is in the module whose
     forward runs; a backward op in that of the forward op that made the autograd
-    node which runs, found by the node's sequence number.
+    node which runs, found by the node's sequence number. Ops of a backward within the loss
+    (a gradient penalty) are forward ops, in the modules of those whose gradients they compute.
 
     Nothing is drawn meanwhile, so the seed of torch's generator counts the random ops. A
     region under activation checkpointing that runs again has the generator put back: its
@@ -52,16 +53,13 @@ class Paths(TorchDispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         node = torch._C._current_autograd_node()
-        if node is not None:
-            number = node._sequence_nr()
-            path = self._of.get(number, "")
-        elif self.phase == "forward":
-            number = torch.autograd._get_sequence_nr() - 1  # made just now, if the op has a gradient
-            path = self.stack[-1]
-            self._of.setdefault(number, path)
-        else:
-            number, path = -1, self.stack[-1]
+        number = node._sequence_nr() if node is not None else -1
+        path = self._of.get(number, "") if node is not None else self.stack[-1]
         phase = self.phase if node is None else "backward"
+        if self.phase == "forward":  # a backward within the loss too
+            phase = "forward"
+            number = torch.autograd._get_sequence_nr() - 1  # made just now, if the op has a gradient
+            self._of.setdefault(number, path)
         draw = None
         if isinstance(func, torch._ops.OpOverload) and kinds.is_random(func):
             draw = torch.default_generator.initial_seed()
