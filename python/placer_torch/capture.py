@@ -170,7 +170,15 @@ class _Capture:
         if among > 1:
             loss = loss / among
         paths.phase, paths.stack = "backward", [""]
-        return loss.detach(), list(torch.autograd.grad(loss, params, allow_unused=True)) if params else []
+        grads = torch.autograd.grad(loss, params, allow_unused=True) if params else ()
+        return loss.detach(), [self.accumulated(p, g) for p, g in zip(params, grads)]
+
+    @staticmethod
+    def accumulated(p: torch.Tensor, g: torch.Tensor | None) -> torch.Tensor | None:
+        """g and what a backward within the loss, or within the backward of an op (reversible
+        layers), has left in p.grad, where .backward() would have it too."""
+        within, p.grad = p.grad, None
+        return g if within is None else within if g is None else within + g
 
     def of_each(self, make: Callable[..., torch.Tensor | None], paths: modules.Paths, *each: Gradients) -> Gradients:
         """By parameter what make returns of its gradients, in the module that holds it."""
