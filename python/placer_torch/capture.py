@@ -253,7 +253,7 @@ class _Capture:
                 [self.fake(x) for x in self.leaves if isinstance(x, torch.Tensor)],
             )
             # oneDNN's whole recurrent layer is one op that cannot be cut, and whose gradient does not trace
-            with traceback.preserve_node_meta(), torch.random.fork_rng(devices=[]), checks.no_other_randomness(), checks.no_loss_scaling(), checks.NoAssignedData(), settings.without_onednn(), settings.without_nnpack(), settings.without_fast_path(), settings.exporting(), settings.without_compiling(), settings.without_logs(), self.attention():
+            with traceback.preserve_node_meta(), torch.random.fork_rng(devices=[]), checks.no_other_randomness(), checks.no_loss_scaling(), checks.NoAssignedData(), settings.without_onednn(), settings.without_nnpack(), settings.without_fast_path(), settings.exporting(), settings.without_compiling(), settings.without_logs(), settings.seeds(paths.seed), self.attention():
                 torch.default_generator.manual_seed(modules.FIRST_DRAW)
                 traced = make_fx(dispatch_functionalize(run), tracing_mode="fake")(*args)
         except CaptureError:
