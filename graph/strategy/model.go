@@ -22,7 +22,8 @@ type Model struct {
 	state []bool
 }
 
-// NewModel reports where the graphs are not of the same ops. state are the ops that States finds,
+// NewModel reports where the graphs are not of the same ops, and where a forward op reads what the
+// backward pass makes: micro-batches go forward, then backward. state are the ops that States finds,
 // nil for none.
 func NewModel(micro, whole *graph.Graph, state []bool) (*Model, error) {
 	if micro.NumOps() != whole.NumOps() || micro.NumTensors() != whole.NumTensors() {
@@ -39,7 +40,26 @@ func NewModel(micro, whole *graph.Graph, state []bool) (*Model, error) {
 		}
 		m.once[i] = m.isOnce(graph.OpID(i))
 	}
+	if err := m.passes(); err != nil {
+		return nil, err
+	}
 	return m, nil
+}
+
+// passes returns an error where an op of the forward pass waits for one of the backward pass.
+func (m *Model) passes() error {
+	g := m.Micro
+	for i := range graph.OpID(g.NumOps()) {
+		if m.once[i] || g.Op(i).Phase != graph.Forward {
+			continue
+		}
+		for p := range g.Predecessors(i) {
+			if !m.once[p] && g.Op(p).Phase == graph.Backward {
+				return fmt.Errorf("graph %s: op %s is of the forward pass and reads %s of the backward pass: a gradient within the loss is of the forward pass", g.Name(), g.Op(i).Name, g.Op(p).Name)
+			}
+		}
+	}
+	return nil
 }
 
 // Trains reports whether the step of g has more than a forward pass.

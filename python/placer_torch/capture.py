@@ -170,7 +170,15 @@ class _Capture:
         if among > 1:
             loss = loss / among
         paths.phase, paths.stack = "backward", [""]
-        return loss.detach(), list(torch.autograd.grad(loss, params, allow_unused=True)) if params else []
+        grads = torch.autograd.grad(loss, params, allow_unused=True) if params else ()
+        return loss.detach(), [self.accumulated(p, g) for p, g in zip(params, grads)]
+
+    @staticmethod
+    def accumulated(p: torch.Tensor, g: torch.Tensor | None) -> torch.Tensor | None:
+        """g and what a backward within the loss, or within the backward of an op (reversible
+        layers), has left in p.grad, where .backward() would have it too."""
+        within, p.grad = p.grad, None
+        return g if within is None else within if g is None else within + g
 
     def of_each(self, make: Callable[..., torch.Tensor | None], paths: modules.Paths, *each: Gradients) -> Gradients:
         """By parameter what make returns of its gradients, in the module that holds it."""
@@ -245,7 +253,7 @@ class _Capture:
                 [self.fake(x) for x in self.leaves if isinstance(x, torch.Tensor)],
             )
             # oneDNN's whole recurrent layer is one op that cannot be cut, and whose gradient does not trace
-            with traceback.preserve_node_meta(), torch.random.fork_rng(devices=[]), checks.no_other_randomness(), checks.no_loss_scaling(), checks.NoAssignedData(), settings.without_onednn(), settings.without_nnpack(), settings.without_fast_path(), settings.exporting(), settings.without_compiling(), settings.without_logs(), self.attention():
+            with traceback.preserve_node_meta(), torch.random.fork_rng(devices=[]), checks.no_other_randomness(), checks.no_loss_scaling(), checks.NoAssignedData(), settings.without_onednn(), settings.without_nnpack(), settings.without_fast_path(), settings.exporting(), settings.without_compiling(), settings.without_logs(), settings.seeds(paths.seed), self.attention():
                 torch.default_generator.manual_seed(modules.FIRST_DRAW)
                 traced = make_fx(dispatch_functionalize(run), tracing_mode="fake")(*args)
         except CaptureError:

@@ -26,14 +26,14 @@ class Known:
     a number (`bool(mask.all())`, as torch's TransformerEncoder does to see whether a mask is
     causal); then these ops run, on copies.
 
-    Where an op changes a known tensor by something that is not, nothing is known any more, for
-    no record says which tensors share its memory."""
+    Where an op changes a known tensor by something that is not, what lies in the same memory is
+    known no more."""
 
     def __init__(self) -> None:
         self.read: frozenset[str] = _NONE  # buffers that the numbers so far come from
         self._value: dict[int, torch.Tensor] = {}  # given ones and constants, by id
         self._of: dict[int, frozenset[str]] = {}  # known tensor, by id, -> the buffers that it comes from
-        self._changed: frozenset[str] = _NONE  # buffers whose values may have come into any tensor, by a change in place
+        self._memory: dict[int, int | None] = {}  # known tensor, by id, -> the memory that it lies in
         self._ops: list[tuple[Any, Any, Any, Any]] = []  # func, args, kwargs, result
         self._alive: list[torch.Tensor] = []  # so that no other tensor gets their id
 
@@ -49,7 +49,7 @@ class Known:
         tensors = _tensors((args, kwargs))
         if not all(self._known(x) for x in tensors):
             return None
-        self.read = self.read.union(self._changed, *(self._of[id(x)] for x in tensors))
+        self.read = self.read.union(*(self._of[id(x)] for x in tensors))
         return self._computed(func, args, kwargs)
 
     def record(self, func: Any, args: Any, kwargs: Any, result: Any) -> None:
@@ -57,20 +57,30 @@ class Known:
         read, made = _tensors((args, kwargs)), _tensors(result)
         if func._schema.name in _FILLED and not any(isinstance(x, torch.Tensor) for x in args[1:]):
             number = _FILLED[func._schema.name]
-            self._of[id(result)] = _NONE
+            self._know(result, _NONE)
             self._ops.append((torch.full, (tuple(result.shape), args[-1] if number is None else number), {"dtype": result.dtype}, result))
             return
-        mutable = func._schema.is_mutable
+        written = _written(func, args, kwargs)
         if not made or kinds.is_random(func) or any(x.requires_grad for x in made) or not all(self._known(x) for x in read):
-            if mutable and any(id(x) in self._of for x in read):
-                self._of.clear()
+            for x in written:
+                for i in self._beside(x):
+                    del self._of[i], self._memory[i]
             return
         of = _NONE.union(*(self._of[id(x)] for x in read))
         for x in made:
-            if mutable and not of <= self._of.get(id(x), of):
-                self._changed |= of
-            self._of[id(x)] = of
+            self._know(x, of)
+        for x in written:
+            for i in self._beside(x):
+                self._of[i] |= of
         self._ops.append((func, args, kwargs, result))
+
+    def _know(self, x: torch.Tensor, of: frozenset[str]) -> None:
+        self._of[id(x)], self._memory[id(x)] = of, _memory(x)
+
+    def _beside(self, x: torch.Tensor) -> list[int]:
+        """The known tensors that may lie in the same memory as x, itself included, by id."""
+        memory = _memory(x)
+        return [i for i, m in self._memory.items() if m is None or memory is None or m == memory]
 
     def _known(self, x: torch.Tensor) -> bool:
         if id(x) not in self._of and type(x) is torch.Tensor and not _valueless(x):
@@ -78,7 +88,8 @@ class Known:
         return id(x) in self._of
 
     def _take(self, x: torch.Tensor, value: torch.Tensor, of: frozenset[str]) -> None:
-        self._value[id(x)], self._of[id(x)] = value, of
+        self._value[id(x)] = value
+        self._know(x, of)
         self._alive.append(x)
 
     def _computed(self, func: Any, args: Any, kwargs: Any) -> Any:
@@ -100,6 +111,22 @@ class Known:
 
 def _tensors(v: Any) -> list[torch.Tensor]:
     return [x for x in pytree.tree_leaves(v) if isinstance(x, torch.Tensor)]
+
+
+def _written(func: Any, args: Any, kwargs: Any) -> list[torch.Tensor]:
+    """The tensors that func changes."""
+    if not func._schema.is_mutable:
+        return []
+    given = dict(zip((a.name for a in func._schema.arguments), args)) | kwargs
+    return _tensors([given[a.name] for a in func._schema.arguments if a.alias_info is not None and a.alias_info.is_write and a.name in given])
+
+
+def _memory(x: torch.Tensor) -> int | None:
+    """Which memory x lies in, None where that is unknown."""
+    try:
+        return x.untyped_storage()._cdata
+    except (NotImplementedError, RuntimeError):
+        return None
 
 
 def _valueless(x: torch.Tensor) -> bool:

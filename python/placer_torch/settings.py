@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import sys
-from typing import Iterator
+from typing import Callable, Iterator
 
 import torch
 
@@ -67,6 +67,17 @@ def without_compiling() -> Iterator[None]:
         yield
     finally:
         dynamo.config.error_on_nested_fx_trace = was
+
+
+@contextlib.contextmanager
+def seeds(of: Callable[[], int]) -> Iterator[None]:
+    """torch.seed() is of(): another in each step, as torch's own, without numbers of the host."""
+    was = torch.seed, torch.random.seed
+    torch.seed = torch.random.seed = of
+    try:
+        yield
+    finally:
+        torch.seed, torch.random.seed = was
 
 
 @contextlib.contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import traceback
+from typing import Sequence
 
 from .errors import PlacerTorchError
 
@@ -12,11 +13,20 @@ from .errors import PlacerTorchError
 def where(e: BaseException) -> str:
     """`file.py:12` of the innermost frame of e outside of torch, Python's library and
     this package; "" where there is none."""
+    return _innermost(traceback.extract_tb(e.__traceback__))
+
+
+def here() -> str:
+    """The same of the code that runs."""
+    return _innermost(traceback.extract_stack())
+
+
+def _innermost(frames: Sequence[traceback.FrameSummary]) -> str:
     ours = [os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep + p for p in ("placer_torch", "placer_runtime")]
     stdlib = os.path.dirname(os.__file__)
     torch = getattr(sys.modules.get("torch"), "__file__", None)
     skipped = [d + os.sep for d in (*ours, *([os.path.dirname(torch)] if torch else []))]
-    for frame in reversed(traceback.extract_tb(e.__traceback__)):
+    for frame in reversed(frames):
         file = os.path.abspath(frame.filename)
         library = file.startswith(stdlib + os.sep) and "-packages" not in file
         if not frame.filename.startswith("<") and not library and not any(file.startswith(d) for d in skipped):

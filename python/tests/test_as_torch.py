@@ -261,8 +261,8 @@ def test_dropout_under_activation_checkpointing(tmp_path: Any) -> None:
     """What is computed again has the mask of the first time: with another, gradients are
     wrong and nothing says so."""
     m = Checkpointed(block(), block())
-    agree(m, squares, drawn(5, 6), before=noises_draw(m))
     p = capture(m, squares, drawn(5, 6)[0])
+    agree(m, squares, drawn(5, 6), before=noises_draw(m))
     again = [o.draws for o in p.ops if o.draws is not None]
     assert len(again) == 4 and len(set(again)) == 4
     p.save(str(tmp_path / "program.pt"))
@@ -431,6 +431,48 @@ def test_attributes() -> None:
     for _ in range(2):
         agree(m, lambda m, b: squares(m, b) + 0.1 * m.aux, drawn(4, 4))
     assert isinstance(m.mask, torch.Tensor) and m.mask.sum() == 10 and all(type(x) is torch.Tensor for x in m.seen)
+
+
+class Couple(torch.autograd.Function):
+    """y = x + f(x), whose backward computes f again and gives its parameters their gradients
+    by a backward of its own, as reversible layers do (RevNets, Reformer)."""
+
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor, f: nn.Module) -> torch.Tensor:
+        ctx.f = f
+        ctx.save_for_backward(x)
+        return x + f(x)
+
+    @staticmethod
+    def backward(ctx: Any, grad: torch.Tensor) -> Any:  # type: ignore[override]
+        (x,) = (t.detach().requires_grad_() for t in ctx.saved_tensors)
+        with torch.enable_grad():
+            torch.autograd.backward(ctx.f(x), grad)
+        return grad + x.grad, None
+
+
+class Reversible(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers, self.head = nn.ModuleList([nn.Sequential(nn.Linear(6, 6), nn.Tanh()) for _ in range(2)]), nn.Linear(6, 6)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = self.head(x)
+        for f in self.layers:
+            x = Couple.apply(x, f)
+        return self.head(x)
+
+
+def penalised(m: Any, b: Any) -> torch.Tensor:
+    """A loss that leaves a gradient by itself."""
+    (0.1 * m(b).abs().mean()).backward()
+    return squares(m, b)
+
+
+@pytest.mark.parametrize("loss", [squares, penalised])
+def test_backward_within_backward(loss: Any) -> None:
+    """Gradients that come by .backward() within the step are the parameters' too."""
+    agree(Reversible(), loss, drawn(5, 6))
 
 
 def test_recurrent_and_attention() -> None:

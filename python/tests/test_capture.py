@@ -204,6 +204,22 @@ def test_modules() -> None:
     assert sum(o.module != "" for o in calls) / len(calls) > 0.9
 
 
+def test_gradients_within_the_loss() -> None:
+    """A gradient penalty is forward computation, in the modules of the ops whose gradients it
+    takes: no forward op reads a backward one, and placer finds strategies for it."""
+
+    def loss(m: Any, x: torch.Tensor) -> torch.Tensor:
+        x = x.clone().requires_grad_()
+        y = m(x)
+        (g,) = torch.autograd.grad(y.sum(), x, create_graph=True)
+        return y.square().mean() + (g.norm(dim=1) - 1).square().mean()
+
+    p = capture(torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.Tanh(), torch.nn.Linear(16, 1)), loss, torch.randn(8, 8))
+    assert not [o.name for o in p.ops for r in o.inputs() if o.phase == "forward" and p.ops[r.op].phase == "backward"]
+    products = [(o.get("phase", "forward"), o["module"]) for o in graph.docs(p) if o["kind"] == "MatMul"]
+    assert sorted(products) == [("backward", "0")] * 3 + [("backward", "2")] * 3 + [("forward", "0")] * 2 + [("forward", "2")] * 2
+
+
 def test_aliases() -> None:
     """A view is in its producer's group, an update in its parameter's, and waits for the parameter's readers."""
     p, ops = captured("tiny", optimizer="adam")

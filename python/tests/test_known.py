@@ -39,11 +39,19 @@ def of_a_constant(m: Any) -> float:
     return float((m.plain * 3).max())
 
 
+def beside_a_written_one(m: Any) -> float:
+    out = torch.zeros(2, 4)
+    out[0] = m.linear.weight[0].detach()
+    m.steps.add_(out[0].sum().long())
+    return float(m.plain[0]) + float(m.mask[1])
+
+
 @pytest.mark.parametrize(
     "number",
     [
         views,
         of_a_constant,
+        beside_a_written_one,
         lambda m: float(m.mask.sum()),
         lambda m: 2.0 if torch.equal(m.mask.cumsum(0), torch.tensor([1.0, 3.0, 7.0])) else 3.0,
         lambda m: m.plain.sum().item(),
@@ -116,6 +124,13 @@ def changed_by_a_weight(m: Any) -> float:
     return float(made.sum())
 
 
+def a_view_of_what_a_weight_changes(m: Any) -> float:
+    made = torch.zeros(4)
+    part = made.view(2, 2)[1]
+    made.add_(m.linear.weight.sum().detach())
+    return float(part.sum())
+
+
 def counted(m: Any) -> float:
     m.steps += 1
     return 2.0 if int(m.steps) % 2 else 1.0
@@ -128,7 +143,7 @@ def counted_through_a_view(m: Any) -> float:
     return float(made) + 1
 
 
-@pytest.mark.parametrize("number", [lambda m: float(m.linear.weight.sum()), lambda m: float(torch.rand(1)), changed_by_a_weight])
+@pytest.mark.parametrize("number", [lambda m: float(m.linear.weight.sum()), lambda m: float(torch.rand(1)), changed_by_a_weight, a_view_of_what_a_weight_changes])
 def test_unknown_numbers(number: Any) -> None:
     with pytest.raises(CaptureError, match="takes a number out of a tensor"):
         capture(Scaled(number), square, torch.randn(5, 4))

@@ -186,6 +186,24 @@ def test_numbers_of_other_generators(monkeypatch: pytest.MonkeyPatch) -> None:
     assert state == [0]
 
 
+def test_generators_and_seeds_of_the_code() -> None:
+    """Both have the line. A seed that torch draws (as Reformer does) is another in each step,
+    and what it gives twice is drawn once."""
+    refused(r"randn.generator in the model \(.*test_refusals.py:\d+\) draws from a torch.Generator", nn.Linear(4, 4), lambda m, b: squares(m, b + torch.randn(4, generator=torch.Generator())))
+    m, x, state = nn.Linear(4, 4), torch.randn(3, 4), torch.get_rng_state()
+    refused(r"randn.default in the model \(.*test_refusals.py:\d+\) draws behind a seed that the code gives", m, lambda m, b: squares(m, b + seeded(3)), x)
+    assert torch.equal(torch.get_rng_state(), state)
+    p = capture(nn.Linear(4, 4), lambda m, b: squares(m, b + seeded(seed := torch.seed()) + torch.rand(4) + seeded(seed)), torch.randn(3, 4))
+    first, other, again = (i for i, o in enumerate(p.ops) if "rand" in o.name)
+    assert [p.ops[i].draws for i in (first, other, again)] == [None, None, first]
+    assert torch.seed is torch.random.seed and torch.seed.__module__ == "torch.random"
+
+
+def seeded(seed: int) -> torch.Tensor:
+    torch.manual_seed(seed)
+    return torch.randn(4)
+
+
 def test_tensors_that_are_not_dense() -> None:
     sparse = torch.eye(4).to_sparse()
     m = nn.Linear(4, 4)
