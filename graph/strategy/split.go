@@ -307,7 +307,7 @@ func (s *Split) backward(sequence bool) {
 			continue
 		}
 		if f != graph.None && s.Shared[f] {
-			if x, _, ok := s.linear(f); ok && (cutIn || !partialIn) {
+			if x, _, ok := s.linear(f); ok && (cutIn || !s.handsOn(i)) {
 				opens := !s.Cut[x]
 				// A gradient of the weight reads the activation; that of the activation,
 				// the weight.
@@ -417,6 +417,11 @@ func (s *Split) cut(i graph.OpID) {
 	for ; t < end; t++ {
 		s.Cut[t] = true
 	}
+}
+
+// handsOn reports whether op i reads a partial sum that no other op reads, as the gate of a gradient does.
+func (s *Split) handsOn(i graph.OpID) bool {
+	return slices.ContainsFunc(s.m.Micro.Inputs(i), func(t graph.TensorID) bool { return s.Partial[t] && s.solely(t, i) })
 }
 
 // ofShape reports whether an op reads of its operand the shape alone.
