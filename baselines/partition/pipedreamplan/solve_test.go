@@ -106,7 +106,9 @@ func TestSolveAgainstRecurrence(t *testing.T) {
 		if next != c.NumLayers() || workers > all {
 			t.Fatalf("stages %v of %d layers on %d workers", p.Stages, c.NumLayers(), all)
 		}
-		if got := slowest(p); math.Abs(got-p.Seconds) > 1e-9 {
+		// Several stages that are repeated together are synchronised together by the recurrence, one by
+		// one by their costs.
+		if got := slowest(p); got > p.Seconds+1e-9 || len(levels) == 1 && got < p.Seconds-1e-9 {
 			t.Fatalf("stages %v take %v s by their costs %v, not %v", p.Stages, got, p.Costs, p.Seconds)
 		}
 		if len(levels) == 1 && math.Abs(seconds(c, p.Stages, levels[0].Bandwidth)-p.Seconds) > 1e-9 {
@@ -117,11 +119,11 @@ func TestSolveAgainstRecurrence(t *testing.T) {
 			replicas = append(replicas, s.Replicas)
 		}
 		cut, err := Cut(c, replicas, levels)
-		if err != nil || cut.Seconds > p.Seconds+1e-9 || math.Abs(slowest(cut)-cut.Seconds) > 1e-9 {
+		if err != nil || cut.Seconds > p.Seconds+1e-9 || slowest(cut) > cut.Seconds+1e-9 {
 			t.Fatalf("the best cut into %v: %v, error %v; the best plan takes %v s", replicas, cut, err, p.Seconds)
 		}
 		nested := nest(c, replicas, levels)
-		if nested == nil || math.Abs(nested.Seconds-p.Seconds) > 1e-9 || math.Abs(slowest(nested)-nested.Seconds) > 1e-9 {
+		if nested == nil || math.Abs(nested.Seconds-p.Seconds) > 1e-9 || slowest(nested) > nested.Seconds+1e-9 {
 			t.Fatalf("the best nested cut into %v: %v, the best plan takes %v s", replicas, nested, p.Seconds)
 		}
 	})
