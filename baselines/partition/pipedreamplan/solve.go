@@ -4,8 +4,8 @@ import "fmt"
 
 // Plan is stages and what the pipeline takes per minibatch.
 type Plan struct {
-	Stages  []Stage // Replicas are workers of the innermost level
-	Costs   []Cost  // of each stage
+	Stages []Stage // Replicas are workers of the innermost level
+	Costs  []Cost  // of each stage
 	// Seconds is the largest entry of Costs, or more where several stages are repeated together
 	// at a level: the recurrence synchronises the parameters of all of them as one.
 	Seconds float64
