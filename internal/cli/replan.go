@@ -46,7 +46,7 @@ func (c *console) replanCommand() *cobra.Command {
 	}
 	f.add(cmd.Flags())
 	cmd.Flags().StringVar(&f.plan, "plan", "", "plan `FILE` of before; - reads stdin")
-	cmd.Flags().StringVar(&f.maxMove, "max-move", "", "most bytes to move, as 2GB; any number without it")
+	cmd.Flags().StringVar(&f.maxMove, "max-move", "", "most bytes to move, as 2GB, or 0; any number without it")
 	cmd.Flags().DurationVar(&f.budget, "budget", 30*time.Second, "`TIME` of the search")
 	cmd.Flags().IntVar(&f.evaluations, "evaluations", 0, "evaluations of the search instead of --budget, so that the plan is the same everywhere")
 	cmd.Flags().Uint64Var(&f.seed, "seed", 1, "seed of every random choice")
@@ -74,8 +74,11 @@ func (f *replanFlags) check(cmd *cobra.Command) error {
 
 // limit returns the bytes of --max-move, below 0 for any number.
 func (f *replanFlags) limit() (units.Bytes, error) {
-	if f.maxMove == "" {
+	switch f.maxMove {
+	case "":
 		return -1, nil
+	case "0": // which needs no unit
+		return 0, nil
 	}
 	return units.ParseBytes(f.maxMove)
 }

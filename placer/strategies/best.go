@@ -122,13 +122,23 @@ func (x *Comparison) finish(ctx context.Context, row *Row) {
 			row.Result.Step = nil
 		}
 	case row.Why == "": // there was nothing to try
-		n := x.judge.Machine.NumDevices()
-		row.Why, row.Indivisible = fmt.Sprintf("a batch of %d cannot be divided so among %s", x.c.Batch, words.Count(n, "device", "devices")), true
-		if row.Name == NameHybrid && isPrime(n) {
-			row.Why, row.Indivisible = fmt.Sprintf("%s form no mesh of two axes", words.Count(n, "device", "devices")), false
-		}
+		row.Why, row.Indivisible = x.nothing(row.Name)
 	}
 	row.Took += x.c.Clock() - begin
+}
+
+// nothing says why the row of that name has no strategy to try, and whether another batch would have.
+func (x *Comparison) nothing(name string) (why string, indivisible bool) {
+	n, pipeline := x.judge.Machine.NumDevices(), name == NameGPipe || name == NamePipeline || name == NameInterleaved
+	switch {
+	case name == NameHybrid && isPrime(n):
+		return fmt.Sprintf("%s form no mesh of two axes", words.Count(n, "device", "devices")), false
+	case pipeline && x.judge.streamed == nil:
+		return tooManyStages(n), false
+	case name == NameInterleaved && x.c.MicroBatches == 0:
+		return fmt.Sprintf("a batch of %d cannot be divided into micro-batches whose number is a multiple of the %d stages", x.c.Batch, n), true
+	}
+	return fmt.Sprintf("a batch of %d cannot be divided so among %s", x.c.Batch, words.Count(n, "device", "devices")), true
 }
 
 // splitMore returns the best of s, which comes to r, with and without vocabularies and sequences

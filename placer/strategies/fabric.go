@@ -53,10 +53,13 @@ func (j *Judge) fabricOfGroups(groups [][]int) (f fabric, ok bool) {
 // alike reports whether all ranks of a stage of s do the same at the same time though pairs of devices
 // differ: what they send to another stage goes over links of their own, and each group of ranks
 // communicates in collectives of NCCL's, which take all groups as long.
-func (j *Judge) alike(s strategy.Strategy) bool {
+func (j *Judge) alike(s strategy.Strategy) bool { return j.unlike(s) == "" }
+
+// unlike says why ranks are not alike, empty where they are.
+func (j *Judge) unlike(s strategy.Strategy) string {
 	for _, d := range j.Machine.Devices {
 		if !d.SameFigures(&j.Machine.Devices[0]) {
-			return false
+			return "devices differ"
 		}
 	}
 	groups := []strategy.Collective{{Axis: strategy.DataAxis, Ranks: s.Data}, {Axis: strategy.TensorAxis, Ranks: s.Tensor}}
@@ -69,12 +72,18 @@ func (j *Judge) alike(s strategy.Strategy) bool {
 	for _, c := range groups {
 		for c.Stage = 0; c.Stage < s.Pipeline && c.Ranks > 1; c.Stage++ {
 			f, ok := j.fabricOf(s.Mesh, c)
-			if !ok || c.Axis == strategy.ExpertAxis && f.hosts > 1 { // all-to-alls between hosts are sends
-				return false
+			if !ok {
+				return "groups of ranks that communicate are joined by different links, or by links of no known kind"
+			}
+			if c.Axis == strategy.ExpertAxis && f.hosts > 1 { // all-to-alls between hosts are sends
+				return "experts are shared out between hosts"
 			}
 		}
 	}
-	return s.Pipeline == 1 || j.apart(s.Mesh)
+	if s.Pipeline > 1 && !j.apart(s.Mesh) {
+		return "ranks of a stage send to the next over links that differ or are shared, as where GPUs of a host share a network card"
+	}
+	return ""
 }
 
 // apart reports whether what ranks of m send to the stages beside theirs takes all of a stage as long

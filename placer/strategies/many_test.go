@@ -79,6 +79,46 @@ func TestManyDevices(t *testing.T) {
 	}
 }
 
+// TestWhyRowsAreRefused: a row says what keeps it from being simulated: the links that ranks share, the
+// stages that are too many, the micro-batches that there are not.
+func TestWhyRowsAreRefused(t *testing.T) {
+	const model = "llama:layers=64,hidden=64,heads=8,kv_heads=8,ffn=64,seq=16,vocab=100"
+	comparison := func(hosts int, network string, batch int64) *Comparison {
+		x, err := NewComparison(source(), family(model), written(t, "h100", 8, hosts, network, true), Config{Batch: batch, Clock: func() float64 { return 0 }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return x
+	}
+	s, err := strategy.Parse("ddp=8 1f1b=8 mb=24")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := comparison(8, "1x100Gb/s", 192).asked(s); !strings.Contains(r.Why, "GPUs of a host share a network card, so that no replica stands for all: machine h100: 64 devices") {
+		t.Errorf("%v with one network card a host: %q", s, r.Why)
+	}
+	if r := comparison(8, "8x400Gb/s", 192).asked(s); r.Result == nil {
+		t.Errorf("%v with a network card each: %q", s, r.Why)
+	}
+	for _, c := range []struct {
+		hosts int
+		batch int64
+		want  string
+	}{
+		{16, 192, "128 stages, want at most 32"},
+		{2, 24, "a batch of 24 cannot be divided into micro-batches whose number is a multiple of the 16 stages"},
+	} {
+		x := comparison(c.hosts, "8x400Gb/s", c.batch)
+		for _, w := range x.ways() {
+			if w.name == NameInterleaved {
+				if r := x.best(t.Context(), w.name, w.all); r.Why != c.want {
+					t.Errorf("%d hosts, batch %d: %q, want %q", c.hosts, c.batch, r.Why, c.want)
+				}
+			}
+		}
+	}
+}
+
 // TestManyHosts: what a replica does does not depend on how many others there are, but for their
 // collectives: a step of replicas without gradients between them takes as long on two hosts as on 128.
 func TestManyHosts(t *testing.T) {

@@ -186,7 +186,7 @@ func (x *models) folds(j *Judge, s strategy.Strategy) bool {
 		return j.alike(s)
 	}
 	fold := true
-	if s.Pipeline > 1 && s.Ranks() > s.Pipeline && s.Parts() > 0 {
+	if j.streamed != nil && s.Pipeline > 1 && s.Ranks() > s.Pipeline && s.Parts() > 0 {
 		if g, err := x.graph(x.variant(s)); err == nil && g.NumOps()*s.MicroBatches*s.Data*s.Tensor <= mostWhole {
 			fold = false
 		}
@@ -221,9 +221,9 @@ func (x *models) derive(j *Judge, s strategy.Strategy, fold bool) (*strategy.Ste
 		err := streamsFit(j.Machine.Name, ranks) // before millions of ops are there
 		switch {
 		case err != nil && fold:
-			return nil, fmt.Errorf("%d stages, want at most %d", ranks, hw.MaxPlaced/2)
+			return nil, errors.New(tooManyStages(ranks))
 		case err != nil:
-			return nil, fmt.Errorf("no replica stands for all, so that %w", err)
+			return nil, fmt.Errorf("%s, so that no replica stands for all: %w", j.unlike(s), err)
 		}
 	}
 	m, blocks, times, err := x.of(j, x.variant(s))
@@ -236,6 +236,9 @@ func (x *models) derive(j *Judge, s strategy.Strategy, fold bool) (*strategy.Ste
 	}
 	return x.emit(j, m, blocks, s, bounds, fold)
 }
+
+// tooManyStages says so of that many.
+func tooManyStages(n int) string { return fmt.Sprintf("%d stages, want at most %d", n, hw.MaxPlaced/2) }
 
 // emit is Judge.emit, with the step of the micro-batches of all replicas that share experts out.
 func (x *models) emit(j *Judge, m *strategy.Model, blocks *strategy.Blocks, s strategy.Strategy, bounds []int, fold bool) (*strategy.Step, error) {

@@ -5,10 +5,14 @@ import "placer/hw"
 // Tolerance is how far from the best step fewer devices may be and still be enough.
 const Tolerance = 0.05
 
+// shown is the share below which a step counts as equal to a longer one: gains are printed to a tenth
+// of a percent, and one of none is no reason to use more devices.
+const shown = 0.0005
+
 // Conclusion is what the answers of one machine come to. Indices are into the answers,
 // -1 for none.
 type Conclusion struct {
-	Best   int // the shortest step that fits; of equal ones that on the fewest devices
+	Best   int // the shortest step that fits; of equal ones, but for shown, that on the fewest devices
 	Fewest int // the fewest devices whose step is within Tolerance of the best
 	One    int // the answer for one device that fits
 	// Ties are the answers, beside the best, whose steps differ from its by no more than
@@ -36,6 +40,13 @@ func Conclude(answers []Answer, m int, e ModelError) Conclusion {
 	}
 	if c.Best < 0 {
 		return c
+	}
+	shortest := answers[c.Best].Score.Value
+	for k := range answers {
+		a := &answers[k]
+		if a.Machine == m && a.Score.Feasible() && a.Score.Value <= (1+shown)*shortest && a.Devices < answers[c.Best].Devices {
+			c.Best = k
+		}
 	}
 	best := answers[c.Best].Score.Value
 	for k := range answers {

@@ -170,6 +170,7 @@ func TestConclude(t *testing.T) {
 		want
 	}{
 		{"one is the best", []float64{1, 1, 1}, want{0, 0, 0, []int{1, 2}, true}},
+		{"no better than is shown", []float64{1.0004, 1.0002, 1}, want{0, 0, 0, []int{1, 2}, true}},
 		{"within 5%", []float64{1.04, 1.03, 1}, want{2, 0, 0, nil, true}},
 		{"more pay", []float64{2, 1.01, 1}, want{2, 1, 0, []int{1}, false}},
 		{"one does not fit", []float64{0, 1.3, 1}, want{2, 2, -1, nil, false}},

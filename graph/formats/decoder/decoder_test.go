@@ -422,3 +422,19 @@ func FuzzImport(f *testing.F) {
 		}
 	})
 }
+
+// Heads have a size where the file says it or the hidden size is a multiple of their number; else the
+// model is refused, as transformers does.
+func TestHeadsThatDoNotDivide(t *testing.T) {
+	for text, want := range map[string]string{
+		`"hidden_size": 64, "num_attention_heads": 4`:                 "",
+		`"hidden_size": 64, "num_attention_heads": 5, "head_dim": 16`: "",
+		`"hidden_size": 64, "num_attention_heads": 5`:                 "the hidden size 64 is no multiple of the 5 heads of attention, and nothing says the size of a head",
+	} {
+		config := `{"model_type": "llama", "num_hidden_layers": 2, "intermediate_size": 128, "vocab_size": 256, ` + text + `}`
+		_, err := ImportConfig([]byte(config), "m", Options{})
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+	}
+}

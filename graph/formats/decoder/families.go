@@ -253,8 +253,20 @@ func decoderOf(c *config) (*workloads.Decoder, error) {
 				return nil, err
 			}
 		}
+		if err := c.divided(&d.Blocks[i].Attention); err != nil {
+			return nil, err
+		}
 	}
 	return d, nil
+}
+
+// divided reports heads of attention a whose size nothing says and the hidden size does not give.
+func (c *config) divided(a *workloads.Attention) error {
+	heads := c.heads()
+	if heads == 0 || a.Heads != heads || or(c.HeadDim) > 0 || a.KeyDim != c.headDim() || c.hidden()%heads == 0 {
+		return nil
+	}
+	return fmt.Errorf("the hidden size %d is no multiple of the %d heads of attention, and nothing says the size of a head", c.hidden(), heads)
 }
 
 // block is a block of Llama's kind under the family's names.
