@@ -140,6 +140,8 @@ CASES = {
     "skip, gpipe of 8": (skip, strategy("gpipe", SKIP_TWO, micro_batches=8)),
     "skip, interleaved": (skip, strategy("interleaved", SKIP_FOUR, ranks=2)),
     "skip, 4 stages": (skip, strategy("1f1b", SKIP_FOUR)),
+    "the loss is a stage": (frozen, strategy("1f1b", [["0"], ["1", "3"], []])),
+    "the loss is a stage, zero-1": (skip, strategy("gpipe", [["a", "b", "bn", "c", "d"], []], data=2, sharding="zero-1")),
     "frozen": (frozen, strategy("1f1b", [["0"], ["1", "3"]])),
     "dropout": (dropout, strategy("gpipe", [["0"], ["1"]])),
     "dropout, again": (dropout, strategy("1f1b", [["0"], ["1"]], recompute="layers", layers=[["0"]])),
