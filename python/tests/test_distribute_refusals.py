@@ -110,6 +110,8 @@ def test_optimizers() -> None:
     shares = strategy(GPT2, "zero-1", 2)
     refused(model, loss, torch.optim.Adafactor(model.parameters()), shares, "optimizer Adafactor: zero-1=2")
     refused(model, loss, torch.optim.SGD([torch.nn.Parameter(torch.ones(3))]), shares, "a parameter of shape [3] that the model does not have")
+    refused(model, loss, [torch.optim.SGD(model.parameters()), torch.optim.Adafactor(model.parameters())], shares, "optimizer Adafactor: zero-1=2")
+    refused(model, loss, [torch.optim.SGD(model.parameters()), torch.optim.AdamW(model.ln_f.parameters())], shares, "two optimizers hold a parameter of shape [16]")
     loss(model, batch).backward()
     optimizer.step()
     refused(model, loss, optimizer, shares, "optimizer AdamW has made steps")
@@ -120,7 +122,7 @@ def test_wrapped_models() -> None:
     refused(nn.DataParallel(model), loss, optimizer, strategy(GPT2), "wrapped by DataParallel")
 
 
-def refused(model: nn.Module, loss: Any, optimizer: torch.optim.Optimizer, doc: dict[str, Any], words: str) -> None:
+def refused(model: nn.Module, loss: Any, optimizer: Any, doc: dict[str, Any], words: str) -> None:
     before = {k: (p, type(p)) for k, p in model.named_parameters()}
     with pytest.raises(StrategyError) as e:
         distribute(model, loss, optimizer, doc, device="cpu")
