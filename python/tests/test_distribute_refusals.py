@@ -14,7 +14,7 @@ import torch.nn.functional as F
 import models
 import strategies
 from placer_torch import FormatError, RunError
-from placer_torch.parallel import distribute, read, refusals
+from placer_torch.parallel import distribute, optimizers, read, refusals
 from placer_torch.parallel.errors import StrategyError
 from strategies import KINDS, strategy
 
@@ -115,6 +115,15 @@ def test_optimizers() -> None:
     loss(model, batch).backward()
     optimizer.step()
     refused(model, loss, optimizer, shares, "optimizer AdamW has made steps")
+
+
+def test_parameters_that_are_lost() -> None:
+    """None is left out of the updates without a word."""
+    model, _, _, optimizer = GPT2.make()
+    held = optimizers.names(model, optimizer)
+    del model.h[1]
+    with pytest.raises(StrategyError, match="parameter h.1.ln_1.weight, which the optimizer holds"):
+        optimizers.follow(optimizer, model, held)
 
 
 def test_wrapped_models() -> None:
