@@ -110,6 +110,7 @@ def test_optimizers() -> None:
     shares = strategy(GPT2, "zero-1", 2)
     refused(model, loss, torch.optim.Adafactor(model.parameters()), shares, "optimizer Adafactor: zero-1=2")
     refused(model, loss, torch.optim.SGD([torch.nn.Parameter(torch.ones(3))]), shares, "a parameter of shape [3] that the model does not have")
+    refused(model, loss, [torch.optim.SGD], shares, "the optimizer is of type type: give one of torch.optim, or a list of them")
     refused(model, loss, [torch.optim.SGD(model.parameters()), torch.optim.Adafactor(model.parameters())], shares, "optimizer Adafactor: zero-1=2")
     refused(model, loss, [torch.optim.SGD(model.parameters()), torch.optim.AdamW(model.ln_f.parameters())], shares, "two optimizers hold a parameter of shape [16]")
     loss(model, batch).backward()

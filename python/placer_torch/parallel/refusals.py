@@ -201,6 +201,8 @@ def _layers(model: nn.Module, s: Strategy) -> None:
 
 def _optimizer(model: nn.Module, optimizer: torch.optim.Optimizer, s: Strategy) -> None:
     kind = type(optimizer)
+    if not isinstance(optimizer, torch.optim.Optimizer):
+        raise StrategyError(f"the optimizer is of type {kind.__name__}: give one of torch.optim, or a list of them")
     if s.divided and kind not in ELEMENTWISE:
         raise StrategyError(f"optimizer {kind.__name__}: {s.strategy} shares out its state, which is right of optimizers that update each element by itself alone ({', '.join(c.__name__ for c in ELEMENTWISE)}); take ddp")
     mixed = s.data > 1 and s.sharding == "ddp" and s.expert_ranks > 1
