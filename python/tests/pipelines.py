@@ -17,7 +17,7 @@ import torch.export._trace
 
 from models import Example
 from placer_torch.clipping import Clip
-from placer_torch.parallel import distribute, micro
+from placer_torch.parallel import distribute, micro, optimizers
 
 Strategy = dict[str, Any]
 
@@ -45,7 +45,7 @@ def plain(make: Callable[[], Example], s: Strategy, steps: int = 3, seed: int = 
     torch.manual_seed(seed)
     losses, norms = [], []
     for _ in range(steps):
-        optimizer.zero_grad()
+        optimizers.begin(optimizer)
         total = 0.0
         buffers: dict[str, torch.Tensor] = {}
         for d in range(s["data"]):
@@ -59,7 +59,7 @@ def plain(make: Callable[[], Example], s: Strategy, steps: int = 3, seed: int = 
             b.copy_(buffers[k])
         norm = clip.eager(model.parameters())
         norms += [float(norm.item())] if norm is not None else []
-        optimizer.step()
+        optimizers.update(optimizer)
         losses.append(total)
     return Got(losses, model.state_dict(), [], [], norms)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 from typing import Any
 
 import pytest
@@ -138,13 +139,29 @@ def compiled() -> models.Example:
 COMPILED = Kind(compiled, "h", ("_orig_mod.attn.c_attn", "_orig_mod.mlp.c_fc"), ("_orig_mod.attn.c_proj", "_orig_mod.mlp.c_proj"), "wte")
 
 
+def several() -> models.Example:
+    """An optimizer of matrices beside one of all else."""
+    model, loss, batch, _ = KINDS["gpt2"].make()
+    matrices, rest = ([p for p in model.parameters() if (p.dim() == 2) is two] for two in (True, False))
+    return model, loss, batch, [torch.optim.SGD(matrices, lr=0.1, momentum=0.9), torch.optim.AdamW(rest, lr=0.01)]
+
+
+SEVERAL = dataclasses.replace(KINDS["gpt2"], make=several)
+
+
+def test_several_optimizers() -> None:
+    of: list[dict[str, Any]] = [{"data": 2}, {"data": 2, "sharding": "zero-3", "mb": 2}, {"tensor": 2}]
+    for got in strategies.run(several, [strategy(SEVERAL, **x) for x in of]):
+        assert got.loss < CLOSE and got.state < CLOSE
+
+
 def test_compiled_layers() -> None:
     of: list[dict[str, Any]] = [{"data": 2}, {"data": 2, "sharding": "zero-3"}, {"data": 2, "sharding": "zero-3", "mb": 2, "recompute": True}, {"tensor": 2, "recompute": True}]
     for got in strategies.run(compiled, [strategy(COMPILED, **x) for x in of]):
         assert got.loss < CLOSE and got.state < CLOSE
 
 
-@pytest.mark.parametrize("kind", (KINDS["gpt2"], COMPILED), ids=("gpt2", "compiled"))
+@pytest.mark.parametrize("kind", (KINDS["gpt2"], COMPILED, SEVERAL), ids=("gpt2", "compiled", "several"))
 def test_checkpoints_are_of_any_strategy(kind: Kind, tmp_path: Any) -> None:
     """A state of one strategy goes on under another as if nothing had been."""
     file = tmp_path / "state.pt"

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 MODEL = """
-import os, signal, torch
+import os, signal, torch, torch.nn.utils.prune
 from torch.nn.functional import mse_loss
 
 def make(loss=lambda m, b: mse_loss(m(b), b)):
@@ -29,6 +29,11 @@ def second_ends():
     if os.environ["RANK"] == "1":
         os.kill(os.getpid(), signal.SIGKILL)
     return make()
+
+def pruned():
+    made = make()
+    torch.nn.utils.prune.random_unstructured(made[0], "weight", 0.5)
+    return made
 
 def loss_fails():
     return make(lambda m, b: m(b)[9].sum())
@@ -51,7 +56,7 @@ def test_too_many_processes(tmp_path: Path) -> None:
         ("fails", "placer_torch: --model mine:fails: mine.py:10: KeyError: 'weights'"),
         ("second_fails", "placer_torch: --model mine:second_fails: mine.py:14: no data"),
         ("second_ends", "placer_torch: the process of rank 1 was ended by signal 9"),
-        ("loss_fails", "placer_torch: step 1: mine.py:23: IndexError: index 9 is out of bounds for dimension 0 with size 2"),
+        ("loss_fails", "placer_torch: step 1: mine.py:28: IndexError: index 9 is out of bounds for dimension 0 with size 2"),
     ],
 )
 def test_one_line(tmp_path: Path, function: str, said: str) -> None:
@@ -61,3 +66,13 @@ def test_one_line(tmp_path: Path, function: str, said: str) -> None:
     words = [sys.executable, "-m", "placer_torch", "distribute", "--model", f"mine:{function}", "--strategy", "strategy.json", "--device", "cpu"]
     done = subprocess.run(words, capture_output=True, text=True, cwd=tmp_path)
     assert (done.returncode, done.stdout, [x for x in done.stderr.splitlines() if not x.startswith("[Gloo] Rank")]) == (1, "", [said])
+
+
+def test_a_model_that_cannot_be_copied(tmp_path: Path) -> None:
+    """A pruned layer keeps the product of weights and mask."""
+    (tmp_path / "mine.py").write_text(MODEL)
+    (tmp_path / "strategy.json").write_text(json.dumps({**STRATEGY, "strategy": "ddp=1", "data": 1}))
+    words = [sys.executable, "-m", "placer_torch", "distribute", "--model", "mine:pruned", "--strategy", "strategy.json", "--device", "cpu", "--check"]
+    done = subprocess.run(words, capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert max(json.loads(done.stdout)["difference"].values()) < 1e-6

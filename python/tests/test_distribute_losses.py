@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ import models
 import pipelines
 import strategies
 from placer_torch.clipping import Clip
-from placer_torch.parallel import check, distribute
+from placer_torch.parallel import check, distribute, micro
 from strategies import KINDS, SAMPLES, Kind, strategy
 
 pytestmark = pytest.mark.forks
@@ -81,6 +82,27 @@ def test_parts_of_the_model() -> None:
 
 def test_parts_of_the_model_with_cut_products() -> None:
     trained(parts, *({"sharding": s, "data": 2, "tensor": 2, "mb": 2} for s in ("ddp", "zero-3")))
+
+
+@pytest.mark.parametrize("sharding", SHARINGS)
+def test_the_model_is_called_between_steps(sharding: str) -> None:
+    """And before the first, on a batch of each process's own."""
+
+    def work() -> float:
+        model, loss, batch, optimizer = parts()
+        plain, of_plain = copy.deepcopy((model, optimizer))
+        t = distribute(model, loss, optimizer, strategy(NET, sharding, 2), device="cpu")
+        off = 0.0
+        for _ in range(3):
+            with torch.no_grad():
+                off = max(off, float((t.model(batch[0]) - plain(batch[0])).abs().max()))
+            t.step(micro.part(batch, t.replica, 2))
+            of_plain.zero_grad()
+            loss(plain, batch).backward()
+            of_plain.step()
+        return off
+
+    assert strategies.in_processes(2, work) < CLOSE
 
 
 class Mixture(Net):

@@ -14,7 +14,7 @@ import torch.nn.functional as F
 import models
 import strategies
 from placer_torch import FormatError, RunError
-from placer_torch.parallel import distribute, read, refusals
+from placer_torch.parallel import distribute, optimizers, read, refusals
 from placer_torch.parallel.errors import StrategyError
 from strategies import KINDS, strategy
 
@@ -110,9 +110,21 @@ def test_optimizers() -> None:
     shares = strategy(GPT2, "zero-1", 2)
     refused(model, loss, torch.optim.Adafactor(model.parameters()), shares, "optimizer Adafactor: zero-1=2")
     refused(model, loss, torch.optim.SGD([torch.nn.Parameter(torch.ones(3))]), shares, "a parameter of shape [3] that the model does not have")
+    refused(model, loss, [torch.optim.SGD], shares, "the optimizer is of type type: give one of torch.optim, or a list of them")
+    refused(model, loss, [torch.optim.SGD(model.parameters()), torch.optim.Adafactor(model.parameters())], shares, "optimizer Adafactor: zero-1=2")
+    refused(model, loss, [torch.optim.SGD(model.parameters()), torch.optim.AdamW(model.ln_f.parameters())], shares, "two optimizers hold a parameter of shape [16]")
     loss(model, batch).backward()
     optimizer.step()
     refused(model, loss, optimizer, shares, "optimizer AdamW has made steps")
+
+
+def test_parameters_that_are_lost() -> None:
+    """None is left out of the updates without a word."""
+    model, _, _, optimizer = GPT2.make()
+    held = optimizers.names(model, optimizer)
+    del model.h[1]
+    with pytest.raises(StrategyError, match="parameter h.1.ln_1.weight, which the optimizer holds"):
+        optimizers.follow(optimizer, model, held)
 
 
 def test_wrapped_models() -> None:
@@ -120,7 +132,7 @@ def test_wrapped_models() -> None:
     refused(nn.DataParallel(model), loss, optimizer, strategy(GPT2), "wrapped by DataParallel")
 
 
-def refused(model: nn.Module, loss: Any, optimizer: torch.optim.Optimizer, doc: dict[str, Any], words: str) -> None:
+def refused(model: nn.Module, loss: Any, optimizer: Any, doc: dict[str, Any], words: str) -> None:
     before = {k: (p, type(p)) for k, p in model.named_parameters()}
     with pytest.raises(StrategyError) as e:
         distribute(model, loss, optimizer, doc, device="cpu")

@@ -181,6 +181,8 @@ REFUSED: dict[str, tuple[Any, list[list[str]], str]] = {
     "unknown": (lambda: Of(nn.Tanh()), [["a"], ["c"]], "stage 1 has module c, which the model does not"),
     "twice": (lambda: Of(nn.Tanh()), [["a"], ["a", "b"]], "module a is in stages 0 and 1"),
     "nothing": (lambda: Of(nn.Identity()), [["a"], ["f"], ["b"]], r"stage 1 \(f\) has nothing to run"),
+    "no modules": (lambda: Of(nn.Tanh()), [["a"], [], ["b"]], r"stage 1 \(\) has nothing to run: it has no modules"),
+    "nothing behind": (lambda: Of(nn.Tanh()), [["a"], ["b"], [], []], "stage 2 .* it has no modules"),
     "function": (lambda: Of(Does(Rounded.apply)), AB, "module f cannot be cut into stages: it runs an autograd.Function with a backward of its own, Rounded,"),
     "hook": (lambda: Of(Does(hooked)), AB, "module f cannot be cut into stages: it registers a hook"),
     "backward hook": (with_backward_hook, AB, "module f has a backward hook"),

@@ -140,6 +140,8 @@ CASES = {
     "skip, gpipe of 8": (skip, strategy("gpipe", SKIP_TWO, micro_batches=8)),
     "skip, interleaved": (skip, strategy("interleaved", SKIP_FOUR, ranks=2)),
     "skip, 4 stages": (skip, strategy("1f1b", SKIP_FOUR)),
+    "the loss is a stage": (frozen, strategy("1f1b", [["0"], ["1", "3"], []])),
+    "the loss is a stage, zero-1": (skip, strategy("gpipe", [["a", "b", "bn", "c", "d"], []], data=2, sharding="zero-1")),
     "frozen": (frozen, strategy("1f1b", [["0"], ["1", "3"]])),
     "dropout": (dropout, strategy("gpipe", [["0"], ["1"]])),
     "dropout, again": (dropout, strategy("1f1b", [["0"], ["1"]], recompute="layers", layers=[["0"]])),
@@ -174,7 +176,7 @@ def test_steps_are_plain_torch(name: str) -> None:
         assert got.reduced[0] == {k: v + s["collectives"].get("all_reduce", {}).get(k, 0) for k, v in LOSS.items()}
 
 
-@pytest.mark.parametrize("make, s", [(frozen, strategy("1f1b", [["0"], ["1", "3"]])), (blocks, shared("1f1b", MIXTURE_TWO)), (lambda: adam(gpt()), strategy("gpipe", TWO, data=2, sharding="zero-3", layers=LAYERS))])
+@pytest.mark.parametrize("make, s", [(frozen, strategy("1f1b", [["0"], ["1", "3"]])), (blocks, shared("1f1b", MIXTURE_TWO)), (lambda: adam(gpt()), strategy("gpipe", TWO, data=2, sharding="zero-3", layers=LAYERS)), (lambda: several(untied()), strategy("1f1b", TWO))])
 def test_training_goes_on_from_its_state(make: Any, s: dict[str, Any]) -> None:
     got, want = run(make, s, resumed=True), plain(make, s)
     assert got.losses == pytest.approx(want.losses, abs=1e-5)
@@ -185,6 +187,13 @@ def test_training_goes_on_from_its_state(make: Any, s: dict[str, Any]) -> None:
 def adam(example: models.Example) -> models.Example:
     m, loss, batch, _ = example
     return m, loss, batch, torch.optim.Adam(m.parameters(), lr=1e-3, eps=1e-4)
+
+
+def several(example: models.Example) -> models.Example:
+    """An optimizer of matrices beside one of all else."""
+    m, loss, batch, _ = example
+    matrices, rest = ([p for p in m.parameters() if (p.dim() == 2) is two] for two in (True, False))
+    return m, loss, batch, [torch.optim.SGD(matrices, lr=0.1, momentum=0.9), torch.optim.Adam(rest, lr=1e-3, eps=1e-4)]
 
 
 def test_the_second_batch_has_to_be_as_the_first() -> None:

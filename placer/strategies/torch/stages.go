@@ -24,5 +24,14 @@ func stages(x *strategy.Modules, step *strategy.Step) ([][]string, error) {
 			found[c] = append(found[c], x.Paths[k])
 		}
 	}
+	for c := range found {
+		switch {
+		case len(found[c]) > 0:
+		case c < len(found)-1:
+			return nil, fmt.Errorf("stage %d has no module: torch's are cut at modules, and what is in none runs in the last stage alone", c)
+		default:
+			found[c] = []string{} // what is behind all modules, as the loss
+		}
+	}
 	return found, nil
 }

@@ -306,3 +306,22 @@ func TestWrite(t *testing.T) {
 		}
 	}
 }
+
+// TestStagesWithoutModules: the last stage may be the loss alone, and is a list in the file; no other may.
+func TestStagesWithoutModules(t *testing.T) {
+	s, err := strategy.Parse("gpipe=2 mb=2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := &strategy.Modules{Paths: []string{"layer"}, Of: []int32{0, -1}}
+	found, err := stages(x, &strategy.Step{Strategy: s, Chunk: []int32{0, 1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := json.Marshal(found); err != nil || string(got) != `[["layer"],[]]` {
+		t.Errorf("%s, %v", got, err)
+	}
+	if _, err := stages(x, &strategy.Step{Strategy: s, Chunk: []int32{1, 0}}); err == nil || !strings.Contains(err.Error(), "stage 0 has no module") {
+		t.Errorf("a first stage without modules: %v", err)
+	}
+}

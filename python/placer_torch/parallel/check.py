@@ -11,10 +11,13 @@ import torch
 from torch import nn
 
 from ..clipping import Clip
-from . import micro
+from ..optim import Optimizers
+from . import micro, optimizers
 from .strategy import Strategy
 
 LEAST = 1e-4
+
+Loss = Callable[[Any, Any], torch.Tensor]
 
 
 @dataclasses.dataclass
@@ -27,9 +30,17 @@ class Steps:
 class Reference:
     """The same steps of copies of model and optimizer, whole, in this process."""
 
-    def __init__(self, model: nn.Module, loss: Callable[[Any, Any], torch.Tensor], optimizer: torch.optim.Optimizer, clip: Clip = Clip()):
-        self._model, self._optimizer = copy.deepcopy((model, optimizer))
+    def __init__(self, model: nn.Module, loss: Loss, optimizer: Optimizers, clip: Clip = Clip(), again: Callable[[], tuple[nn.Module, Loss, Optimizers]] | None = None):
+        """again: what makes the three once more, where they cannot be copied, as a pruned model with the
+        products that it keeps."""
         self._loss, self._clip = loss, clip
+        try:
+            self._model, self._optimizer = copy.deepcopy((model, optimizer))
+        except Exception:
+            if again is None:
+                raise
+            self._model, self._loss, self._optimizer = again()
+            self._model.load_state_dict(model.state_dict())
 
     def run(self, batch: Any, steps: int, device: torch.device) -> Steps:
         return self._run([[micro.to(batch, device)]], steps, device)
@@ -37,10 +48,13 @@ class Reference:
     def changed(self, batch: Any, device: torch.device) -> list[str]:
         """The buffers that a pass changes, as batch norm's statistics, so that what a sample
         gives depends on the others of its micro-batch."""
-        model = copy.deepcopy(self._model).to(device)
+        model = self._model.to(device)
         before = {k: b.clone() for k, b in model.named_buffers()}
         self._loss(model, micro.to(batch, device))
-        return [k for k, b in model.named_buffers() if b.dim() and not torch.equal(b, before[k])]
+        now = dict(model.named_buffers())
+        changed = [k for k, b in now.items() if b.dim() and not torch.equal(b, before[k])]
+        _copy([before[k] for k in now], list(now.values()))
+        return changed
 
     def run_parts(self, batch: Any, steps: int, device: torch.device, s: Strategy) -> Steps:
         """By the micro-batches of a strategy, each replica's with buffers of its own."""
@@ -54,7 +68,7 @@ class Reference:
         n = sum(len(parts) for parts in replicas)
         losses, norms = [], []
         for _ in range(steps):
-            self._optimizer.zero_grad()
+            optimizers.begin(self._optimizer)
             total = 0.0
             for parts, buffers in zip(replicas, kept):
                 _copy(buffers, list(model.buffers()))
@@ -66,7 +80,7 @@ class Reference:
             norm = self._clip.eager(model.parameters())
             if norm is not None:
                 norms.append(float(norm.item()))
-            self._optimizer.step()
+            optimizers.update(self._optimizer)
             losses.append(total)
         _copy(kept[0], list(model.buffers()))
         return Steps(losses, norms, model.state_dict())

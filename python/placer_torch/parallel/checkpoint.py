@@ -6,10 +6,10 @@ import contextlib
 import logging
 from typing import Any, Callable, Iterable, Iterator
 
-import torch
 from torch import nn
 from torch.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict, get_optimizer_state_dict, set_model_state_dict, set_optimizer_state_dict
 
+from ..optim import Optimizers, each
 from .names import plain
 from .parts import Order
 
@@ -24,17 +24,17 @@ def state_dict(model: nn.Module, order: Order) -> dict[str, Any]:
     return {k: found[plain(k)] for k in model.state_dict() if plain(k) in found}
 
 
-def optimizer_state(model: nn.Module, optimizer: torch.optim.Optimizer, order: Order) -> dict[str, Any]:
+def optimizer_state(model: nn.Module, optimizer: Optimizers, order: Order) -> dict[str, Any]:
     with _quiet():
-        return _each(dict(get_optimizer_state_dict(model, optimizer, options=_WHOLE)), order.restored, _names(model.state_dict()))
+        return _each(dict(get_optimizer_state_dict(model, each(optimizer), options=_WHOLE)), order.restored, _names(model.state_dict()))
 
 
-def load(model: nn.Module, optimizer: torch.optim.Optimizer, state: dict[str, Any], of_optimizer: dict[str, Any] | None, order: Order) -> None:
+def load(model: nn.Module, optimizer: Optimizers, state: dict[str, Any], of_optimizer: dict[str, Any] | None, order: Order) -> None:
     """What the two functions above returned, whole."""
     torchs = _names(get_model_state_dict(model))
     set_model_state_dict(model, {torchs.get(plain(k), k): order.arranged(k, x) for k, x in state.items()}, options=_GIVEN)
     if of_optimizer is not None:
-        set_optimizer_state_dict(model, optimizer, _each(of_optimizer, order.arranged, torchs), options=_GIVEN)
+        set_optimizer_state_dict(model, each(optimizer), _each(of_optimizer, order.arranged, torchs), options=_GIVEN)
 
 
 def _names(of: Iterable[str]) -> dict[str, str]:

@@ -36,7 +36,7 @@ def _run(make: Callable[[], Made], samples: Callable[[Any], int], s: Strategy, s
     if loss is None or optimizer is None:
         raise StrategyError("a strategy is of training steps: the function returns no loss or no optimizer")
     batch = micro.repeated(batch, samples(batch), s.batch)
-    plain = check.Reference(model, loss, optimizer, clip) if checked else None
+    plain = check.Reference(model, loss, optimizer, clip, _again(make)) if checked else None
     training = distribute(model, loss, optimizer, s, device=device, clip_norm=clip.norm, clip_value=clip.value, norm_type=clip.type)
     try:
         own = micro.part(batch, training.replica, s.groups, s.batch)
@@ -65,6 +65,15 @@ def _run(make: Callable[[], Made], samples: Callable[[Any], int], s: Strategy, s
         return doc if dist.get_rank() == 0 else None
     finally:
         dist.destroy_process_group()
+
+
+def _again(make: Callable[[], Made]) -> Callable[[], tuple[Any, Any, Any]]:
+    def made() -> tuple[Any, Any, Any]:
+        torch.manual_seed(0)
+        model, loss, _, optimizer = make()
+        return model, loss, optimizer
+
+    return made
 
 
 @contextlib.contextmanager

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Callable
 
 import torch
 from torch import nn
 
 from ..clipping import Clip
+from ..optim import Optimizers
 from . import mesh as meshes, optimizers, products, refusals, share, start, strategy as strategies
 from .apply import apply
 from .clipping import Clipping
@@ -16,16 +17,15 @@ from .errors import StrategyError
 from .strategy import Strategy
 from .training import Training
 
-Optimizer = torch.optim.Optimizer
 Loss = Callable[[Any, Any], torch.Tensor]
 
 
-def distribute(model: nn.Module, loss: Loss, optimizer: Optimizer | Callable[[Any], Optimizer], strategy: Strategy | str | Mapping[str, Any], *, device: str = "auto", loaded: bool = False, clip_norm: float | None = None, clip_value: float | None = None, norm_type: float = 2.0) -> Training:
+def distribute(model: nn.Module, loss: Loss, optimizer: Optimizers | Callable[[Any], Optimizers], strategy: Strategy | str | Mapping[str, Any], *, device: str = "auto", loaded: bool = False, clip_norm: float | None = None, clip_value: float | None = None, norm_type: float = 2.0) -> Training:
     """Training of model by a strategy, of which every process of it calls this (torchrun).
 
     loss(model, batch) is the mean over the batch's samples. optimizer: of the model's
-    parameters, before its first step, or a function that makes it of them. Both model and
-    optimizer are changed: they are this process's part from then on. strategy: a file, what
+    parameters, before its first step, a list of those of some parameters each, or a function that
+    makes it of them. Both model and optimizer are changed: they are this process's part from then on. strategy: a file, what
     it holds, or read. device: cpu, cuda (the GPU of torchrun's LOCAL_RANK) or auto.
     loaded: all processes have the same parameters already; else those of rank 0 are sent.
     clip_norm, clip_value: gradients are clipped before the update, as by
@@ -35,7 +35,7 @@ def distribute(model: nn.Module, loss: Loss, optimizer: Optimizer | Callable[[An
     anything is changed."""
     clip = Clip(clip_norm, clip_value, norm_type).checked(StrategyError)
     s = strategy if isinstance(strategy, Strategy) else strategies.read(strategy)
-    made = optimizer if isinstance(optimizer, Optimizer) else optimizer(model.parameters())
+    made = optimizer if isinstance(optimizer, (torch.optim.Optimizer, Sequence)) else optimizer(model.parameters())
     s = products.with_tied_tables(model, s)
     refusals.check(model, made, s)
     here = meshes.start(s, device)

@@ -8,6 +8,7 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
+from ..optim import Optimizers
 from . import mean as means, micro, start
 from .clipping import Clipping
 from .errors import StrategyError
@@ -20,7 +21,7 @@ from .training import Training
 Loss = Callable[[Any, Any], torch.Tensor]
 
 
-def distribute(model: nn.Module, loss: Loss, optimizer: torch.optim.Optimizer, s: Strategy, mesh: Mesh, clipping: Clipping) -> Pipeline:
+def distribute(model: nn.Module, loss: Loss, optimizer: Optimizers, s: Strategy, mesh: Mesh, clipping: Clipping) -> Pipeline:
     """The training of model by a strategy with stages. The model is cut at its first step,
     for which it takes a batch."""
     if s.schedule != "interleaved" and s.chunks > 1:
@@ -41,7 +42,7 @@ def distribute(model: nn.Module, loss: Loss, optimizer: torch.optim.Optimizer, s
 class Pipeline(Training):
     """Training steps of which this process makes its stages' part, for its replica."""
 
-    def __init__(self, model: nn.Module, loss: Loss, optimizer: torch.optim.Optimizer, strategy: Strategy, mesh: Mesh, clipping: Clipping):
+    def __init__(self, model: nn.Module, loss: Loss, optimizer: Optimizers, strategy: Strategy, mesh: Mesh, clipping: Clipping):
         super().__init__(model, loss, optimizer, strategy, mesh, clipping)
         self._run: Run | None = None
         self._loaded: tuple[dict[str, Any], dict[str, Any] | None] | None = None

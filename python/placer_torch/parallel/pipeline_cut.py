@@ -24,7 +24,7 @@ class Cut:
     def __init__(self, trace: Trace, model: torch.nn.Module, stages: Sequence[Sequence[str]]):
         """stages: paths of modules. An op is in the stage that names its module or the next
         one around it; others (a sum between layers, the loss) run as soon as what they read
-        is there. Raises StrategyError, which names the module, where stages do not run in order."""
+        is there, or in the last stage, if that has no modules, behind all modules. Raises StrategyError, which names the module, where stages do not run in order."""
         self.trace, self.count = trace, len(stages)
         self.home = homes(model, stages)
         self.memory = Memory(trace.graph)
@@ -33,6 +33,8 @@ class Cut:
         self.everywhere = self._everywhere()
         self.stage: dict[fx.Node, int] = {}
         self._assign()
+        if not stages[-1]:
+            self._end()
         self._check(stages)
         self.gradient = self._gradients()
         self.crossing = self._crossing()
@@ -94,6 +96,17 @@ class Cut:
             for x in self.needs(n):
                 readers.setdefault(x, []).append(self.stage[n])
 
+    def _end(self) -> None:
+        """What is behind all modules runs in the last stage."""
+        last, before = self.count - 1, set[fx.Node]()  # what a module reads
+        for n in reversed(self.ops):
+            if n not in self.stage:
+                continue
+            if n in before or self.home_of(n.meta["module"]) is not None:
+                before.update((n, *self.needs(n)))
+            else:
+                self.stage[n] = last
+
     def home_of(self, module: str) -> int | None:
         """The stage that names the module, or the next one around it."""
         while module:
@@ -106,7 +119,8 @@ class Cut:
         runs = set(self.stage.values())
         for k in range(self.count):
             if k not in runs:
-                raise StrategyError(f"stage {k} ({', '.join(stages[k][:3])}) has nothing to run: its modules are not in the step")
+                why = "its modules are not in the step" if stages[k] else "it has no modules, and is not the last with something behind all modules"
+                raise StrategyError(f"stage {k} ({', '.join(stages[k][:3])}) has nothing to run: {why}")
         if self.stage.get(self.trace.loss) != self.count - 1:
             raise StrategyError(f"the loss does not depend on the last stage ({', '.join(stages[-1][:3])})")
         for n, _ in self._sources():

@@ -8,6 +8,7 @@ import torch
 from torch import nn
 from torch.distributed.tensor import DTensor
 
+from ..optim import Optimizers, groups
 from .pipeline_stage import Stage
 from .pipeline_trace import Trace
 
@@ -30,13 +31,13 @@ class Places:
         stage, path = self._of[name]
         return find(stage, path)
 
-    def leave(self, model: nn.Module, optimizer: torch.optim.Optimizer, traced: Trace, held: Collection[str]) -> dict[str, str]:
+    def leave(self, model: nn.Module, optimizer: Optimizers, traced: Trace, held: Collection[str]) -> dict[str, str]:
         """Leaves optimizer and model with what this process has. Parameters that stages hold, but not
         this process or only a share of, are on the meta device then; those that no step
         reads stay. Returns the keys of the model's state_dict with the tensors' names."""
         names = traced.names
         keys = {k: names[id(t)] for k, t in model.state_dict(keep_vars=True).items() if id(t) in names}
-        for g in optimizer.param_groups:
+        for g in groups(optimizer):
             named = [(p, names.get(id(p), "")) for p in g["params"]]
             g["params"] = [self.tensor(k) if k in self else p for p, k in named if k in self or k not in held]
         for m in model.modules():

@@ -15,6 +15,7 @@ from torch.distributed.pipelining import PipelineStage, Schedule1F1B, ScheduleGP
 
 from .. import batches
 from ..errors import RunError
+from ..optim import Optimizers, groups
 from . import optimizers, passes, share
 from .apply import apply
 from .clipping import Clipping
@@ -41,7 +42,7 @@ _MODULES = (*_PRODUCTS, "experts")  # of the model that stages have as modules
 class Run:
     """Stages of a model that was cut for a micro-batch like `example`."""
 
-    def __init__(self, model: nn.Module, loss: Loss, optimizer: torch.optim.Optimizer, s: Strategy, mesh: Mesh, clipping: Clipping, example: Any):
+    def __init__(self, model: nn.Module, loss: Loss, optimizer: Optimizers, s: Strategy, mesh: Mesh, clipping: Clipping, example: Any):
         self.model, self.optimizer, self.s, self.mesh, self.clipping = model, optimizer, s, mesh, clipping
         self.fixed, self.shapes = _fixed(example), _shapes(example)
         traced = trace(model, loss, example, mesh.device, s.experts)
@@ -57,10 +58,10 @@ class Run:
         self.runs = {k: self.applied(k) for k in self.stages}
         self.tied.follow(self.place, copies)
         clipping.hold(self.tied.once(self.runs.values()), self.tied.elsewhere())
-        groups = [[traced.names[id(p)] for p in g["params"]] for g in optimizer.param_groups]
+        names = [[traced.names[id(p)] for p in g["params"]] for g in groups(optimizer)]
         holders = cut.holders()
         keys = self.place.leave(model, optimizer, traced, holders)
-        self.states = States(model, optimizer, self.place, holders, keys, groups, mesh, Order(s.parts, s.tensor, s.transposed))
+        self.states = States(model, optimizer, self.place, holders, keys, names, mesh, Order(s.parts, s.tensor, s.transposed))
         self.schedule = self.scheduled()
 
     def of_stage(self, stage: Stage) -> Strategy:
@@ -101,7 +102,7 @@ class Run:
         fed = [[x for _, x in batches.leaves(p) if isinstance(x, torch.Tensor)] for p in parts]
         for x in self.stages.values():
             x.feed(fed)
-        self.optimizer.zero_grad()
+        optimizers.begin(self.optimizer)
         self.tied.begin()
         losses: list[torch.Tensor] = []
         with passes.passes(self.s, self.model, self.mesh):
@@ -114,7 +115,7 @@ class Run:
             share.reduce(stage, self.strategies[k], self.mesh)
         self.tied.add()
         self.clipping.clip()
-        self.optimizer.step()
+        optimizers.update(self.optimizer)
         self.tied.copy()
         total = torch.stack([x.detach() for x in losses]).double().sum() if losses else torch.zeros((), dtype=torch.float64, device=self.mesh.device)
         dist.all_reduce(total, group=self.mesh.stages.get_group())

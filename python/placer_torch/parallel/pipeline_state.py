@@ -11,7 +11,9 @@ import torch.distributed as dist
 from torch import nn
 from torch.distributed.tensor import DTensor, distribute_tensor
 
+from ..optim import Optimizers, groups
 from .mesh import Mesh
+from .optimizers import state_of
 from .parts import Order
 from .pipeline_places import Places, whole
 
@@ -24,7 +26,7 @@ class States:
     optimizer's parameters, those of other processes too. Every process has to call each
     method."""
 
-    def __init__(self, model: nn.Module, optimizer: torch.optim.Optimizer, places: Places, holders: Mapping[str, int], keys: Mapping[str, str], groups: Sequence[Sequence[str]], mesh: Mesh, order: Order):
+    def __init__(self, model: nn.Module, optimizer: Optimizers, places: Places, holders: Mapping[str, int], keys: Mapping[str, str], groups: Sequence[Sequence[str]], mesh: Mesh, order: Order):
         self.model, self.optimizer, self.places, self.holders, self.keys, self.mesh = model, optimizer, places, holders, keys, mesh
         self.groups, self.order = groups, order
 
@@ -40,13 +42,13 @@ class States:
 
     def of_optimizer(self) -> State:
         def part(name: str) -> State:
-            return {k: self.order.restored(name, _copied(v)) if isinstance(v, torch.Tensor) else v for k, v in self.optimizer.state[self.places.tensor(name)].items()}
+            return {k: self.order.restored(name, _copied(v)) if isinstance(v, torch.Tensor) else v for k, v in state_of(self.optimizer, self.places.tensor(name)).items()}
 
         state = {name: self._fetched(name, lambda: part(name)) for names in self.groups for name in names if name in self.holders}
         if dist.get_rank():
             return {}
-        groups = [{**{k: v for k, v in g.items() if k != "params"}, "params": names} for g, names in zip(self.optimizer.param_groups, self.groups)]
-        return {"state": {k: v for k, v in state.items() if v}, "param_groups": groups}
+        named = [{**{k: v for k, v in g.items() if k != "params"}, "params": names} for g, names in zip(groups(self.optimizer), self.groups)]
+        return {"state": {k: v for k, v in state.items() if v}, "param_groups": named}
 
     def load(self, state: State, of_optimizer: State | None) -> None:
         """What rank 0 has."""
@@ -59,13 +61,15 @@ class States:
             self._load_optimizer(of_optimizer or {})
 
     def _load_optimizer(self, state: State) -> None:
-        for g, more in zip(self.optimizer.param_groups, _broadcast([{k: v for k, v in g.items() if k != "params"} for g in state.get("param_groups", ())], self.mesh)):
+        for g, more in zip(groups(self.optimizer), _broadcast([{k: v for k, v in g.items() if k != "params"} for g in state.get("param_groups", ())], self.mesh)):
             g.update(more)
         for name in (name for names in self.groups for name in names):
             value = _broadcast(state.get("state", {}).get(name), self.mesh)
             if value and name in self.places:
                 p = self.places.tensor(name)
-                self.optimizer.state[p] = {k: _like(self.order.arranged(name, v), p).clone() if isinstance(v, torch.Tensor) and v.shape == p.shape else v for k, v in value.items()}
+                own = state_of(self.optimizer, p)
+                own.clear()
+                own |= {k: _like(self.order.arranged(name, v), p).clone() if isinstance(v, torch.Tensor) and v.shape == p.shape else v for k, v in value.items()}
 
     def _own(self, name: str) -> torch.Tensor | None:
         if name in self.places:

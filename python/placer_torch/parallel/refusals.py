@@ -10,6 +10,7 @@ from torch import nn
 from torch.distributed.fsdp import FSDPModule, FullyShardedDataParallel
 from torch.distributed.tensor import DTensor
 
+from ..optim import Optimizers, each
 from . import attention, experts_check, products, versions
 from .errors import StrategyError
 from .strategy import Paths, Strategy
@@ -31,7 +32,7 @@ ELEMENTWISE = (
 )
 
 
-def check(model: nn.Module, optimizer: torch.optim.Optimizer, s: Strategy) -> None:
+def check(model: nn.Module, optimizers: Optimizers, s: Strategy) -> None:
     """Raises StrategyError with module or parameter and reason."""
     old = versions.refused(s)
     if old:
@@ -50,7 +51,9 @@ def check(model: nn.Module, optimizer: torch.optim.Optimizer, s: Strategy) -> No
         _experts(model, s)
     if s.data > 1 and s.sharding != "ddp":
         _layers(model, s)
-    _optimizer(model, optimizer, s)
+    for optimizer in each(optimizers):
+        _optimizer(model, optimizer, s)
+    _held_once(optimizers)
 
 
 def _whole(model: nn.Module) -> None:
@@ -198,6 +201,8 @@ def _layers(model: nn.Module, s: Strategy) -> None:
 
 def _optimizer(model: nn.Module, optimizer: torch.optim.Optimizer, s: Strategy) -> None:
     kind = type(optimizer)
+    if not isinstance(optimizer, torch.optim.Optimizer):
+        raise StrategyError(f"the optimizer is of type {kind.__name__}: give one of torch.optim, or a list of them")
     if s.divided and kind not in ELEMENTWISE:
         raise StrategyError(f"optimizer {kind.__name__}: {s.strategy} shares out its state, which is right of optimizers that update each element by itself alone ({', '.join(c.__name__ for c in ELEMENTWISE)}); take ddp")
     mixed = s.data > 1 and s.sharding == "ddp" and s.expert_ranks > 1
@@ -210,6 +215,14 @@ def _optimizer(model: nn.Module, optimizer: torch.optim.Optimizer, s: Strategy) 
     for p in _parameters(optimizer):
         if id(p) not in known:
             raise StrategyError(f"optimizer {kind.__name__} holds a parameter of shape {list(p.shape)} that the model does not have")
+
+
+def _held_once(optimizers: Optimizers) -> None:
+    found: set[int] = set()
+    for p in (p for o in each(optimizers) for p in _parameters(o)):
+        if id(p) in found:
+            raise StrategyError(f"two optimizers hold a parameter of shape {list(p.shape)}: a step has one update of each")
+        found.add(id(p))
 
 
 def _parameters(optimizer: torch.optim.Optimizer) -> Iterator[nn.Parameter]:

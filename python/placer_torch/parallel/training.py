@@ -8,6 +8,7 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
+from ..optim import Optimizers
 from . import checkpoint, mean as means, micro, optimizers, passes, share, start, tensor, tokens
 from .clipping import Clipping
 from .mesh import Mesh
@@ -18,7 +19,7 @@ from .strategy import Strategy
 class Training:
     """Training steps by a strategy, of which this process makes its part."""
 
-    def __init__(self, model: nn.Module, loss: Callable[[Any, Any], torch.Tensor], optimizer: torch.optim.Optimizer, strategy: Strategy, mesh: Mesh, clipping: Clipping, runs: nn.Module | None = None):
+    def __init__(self, model: nn.Module, loss: Callable[[Any, Any], torch.Tensor], optimizer: Optimizers, strategy: Strategy, mesh: Mesh, clipping: Clipping, runs: nn.Module | None = None):
         """runs: what runs a loss of model, None where something else makes the passes."""
         self.model, self.loss, self.optimizer, self.strategy, self.mesh = model, loss, optimizer, strategy, mesh
         self._clipping, self._runs = clipping, share.Passes(model) if runs is None else runs
@@ -42,7 +43,7 @@ class Training:
         if not self._began and self.strategy.groups * n > 1:
             means.check(self.model, self._value, parts[0], self.mesh.device)
         self._began = True
-        self.optimizer.zero_grad()
+        optimizers.begin(self.optimizer)
         total = torch.zeros((), dtype=torch.float64, device=self.mesh.device)
         for k, part in enumerate(parts):
             total += self._pass(part, k == n - 1) / n
@@ -50,7 +51,7 @@ class Training:
         optimizers.settle(optimizers.held(self.optimizer))
         share.reduce(self.model, self.strategy, self.mesh)
         self._clipping.clip()
-        self.optimizer.step()
+        optimizers.update(self.optimizer)
         return mean(total, self.mesh)
 
     def grad_norm(self) -> float:
