@@ -21,6 +21,7 @@ from torch._subclasses.functional_tensor import FunctionalTensor
 # What torch.nn.Module itself keeps in each module.
 _OWN = frozenset(vars(torch.nn.Module()))
 _DEPTH = 6  # of containers within each other; what is nested deeper is a leaf
+_MOST = 10_000  # entries of a container; of a larger one (a vocabulary) none is a leaf
 _PLAIN = (numbers.Number, str, bytes, type(None), enum.Enum, torch.dtype, torch.device)
 _OPEN = (types.SimpleNamespace, argparse.Namespace, collections.UserDict, collections.UserList)
 _SHUT = frozenset({*sys.stdlib_module_names, "torch"})  # whose objects are leaves, but for those of _OPEN and modules
@@ -79,7 +80,7 @@ class Attributes:
 
 def _walk(path: str, v: Any, put: Callable[[Any], None], found: dict[int, Any], seen: set[int], depth: int = _DEPTH) -> Iterator[Leaf]:
     inner = _inner(v, put) if depth and id(v) not in seen else None
-    if inner is not None or isinstance(v, set):
+    if inner is not None or isinstance(v, (dict, list, set, collections.deque)):
         seen.add(id(v))
         found[id(v)] = v
     if inner is None:
@@ -91,6 +92,8 @@ def _walk(path: str, v: Any, put: Callable[[Any], None], found: dict[int, Any], 
 
 def _inner(v: Any, put: Callable[[Any], None]) -> list[tuple[str, Any, Callable[[Any], None]]] | None:
     """Name, value and setter of what a container holds, None of what is none."""
+    if isinstance(v, (dict, list, tuple, collections.deque)) and len(v) > _MOST:
+        return None
     if isinstance(v, (dict, list, collections.deque)):
         items = v.items() if isinstance(v, dict) else enumerate(v)
         return [(f"[{k!r}]" if isinstance(k, _PLAIN) else f"[{i}]", x, functools.partial(operator.setitem, v, k)) for i, (k, x) in enumerate(items)]
