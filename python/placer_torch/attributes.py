@@ -1,4 +1,4 @@
-"""What a model has beside parameters and buffers: attributes of its modules, and what these hold."""
+"""What a model has beside parameters and buffers: attributes of its modules and of its loss, and what these hold."""
 
 from __future__ import annotations
 
@@ -37,10 +37,11 @@ class Leaf(NamedTuple):
 
 class Attributes:
     """Modules with their attributes, dicts, lists, tuples, sets, deques and objects (a
-    dataclass's) in them. They are what they were when this was made, once it puts them back."""
+    dataclass's) in them; a loss that is an object, or a method of one, too. They are what they
+    were when this was made, once it puts them back."""
 
-    def __init__(self, model: torch.nn.Module):
-        self._modules = list(model.named_modules())
+    def __init__(self, model: torch.nn.Module, loss: Any = None):
+        self._modules, self._loss = list(model.named_modules()), getattr(loss, "__self__", loss)
         self._buffers = [{k for k, b in m._buffers.items() if b is not None} for _, m in self._modules]
         found: dict[int, Any] = {}
         list(self.leaves(found))
@@ -57,6 +58,7 @@ class Attributes:
                 for k, v in list(of.items()):
                     if k not in skipped:
                         yield from _walk(f"{path}.{k}" if path else k, v, functools.partial(operator.setitem, of, k), found, seen)
+        yield from _walk("loss", self._loss, lambda _: None, found, seen)
 
     def put_back(self) -> None:
         for v, was in self._was:
@@ -83,6 +85,8 @@ def _walk(path: str, v: Any, put: Callable[[Any], None], found: dict[int, Any], 
     if inner is not None or isinstance(v, (dict, list, set, collections.deque)):
         seen.add(id(v))
         found[id(v)] = v
+        if isinstance(v, torch.nn.Module):
+            found.update((id(x), x) for k, x in vars(v).items() if k in _OWN and isinstance(x, dict))
     if inner is None:
         yield Leaf(path, v, put)
         return
@@ -105,13 +109,16 @@ def _inner(v: Any, put: Callable[[Any], None]) -> list[tuple[str, Any, Callable[
             put(type(v)(*made) if hasattr(v, "_fields") else type(v)(made))
 
         return [(f"[{i}]", x, functools.partial(change, i)) for i, x in enumerate(v)]
+    if isinstance(v, torch.nn.Module):  # none of the model's
+        of = [{k: x for k, x in vars(v).items() if k not in _OWN}, v._buffers, v._parameters, v._modules]
+        return [(f".{k}", x, functools.partial(operator.setitem, held if i else vars(v), k)) for i, held in enumerate(of) for k, x in list(held.items())]
     return [(f".{k}", x, functools.partial(_set, v, k)) for k, x in _fields(v).items()] or None
 
 
 def _fields(v: Any) -> dict[str, Any]:
     """The attributes of an object of the user's; none of all else."""
     root = str(getattr(type(v), "__module__", "")).partition(".")[0]
-    if isinstance(v, (*_PLAIN, type, types.ModuleType, torch.Tensor, random.Random)) or root in _SHUT and not isinstance(v, (*_OPEN, torch.nn.Module)):
+    if isinstance(v, (*_PLAIN, type, types.ModuleType, torch.Tensor, random.Random)) or root in _SHUT and not isinstance(v, _OPEN):
         return {}
     slots = (k for c in type(v).__mro__ for k in _names(vars(c).get("__slots__", ())))
     return dict(getattr(v, "__dict__", {})) | {k: getattr(v, k) for k in slots if k not in ("__dict__", "__weakref__") and hasattr(v, k)}

@@ -214,7 +214,7 @@ class _Capture:
     def trace(self) -> torch.fx.Graph:
         """The step, with the model's attributes as they are. Raises CaptureError where a
         second step would not be the first's because of what that leaves in them."""
-        kept = Attributes(self.model)
+        kept = Attributes(self.model, self.loss)
         try:
             return Carried(kept, self.fake, lambda: self.traced_step(kept)).refuse().graph
         finally:

@@ -103,7 +103,7 @@ class Carried:
         there = {leaf.path: leaf.value for leaf in self.kept.leaves()}
         for x in read:
             if x.carries or there.get(x.path) is not x.tensor:
-                raise CaptureError(f"attribute {x.path} carries a value from one step to the next, which a captured step would not: make it a buffer, register_buffer({_name(x.path)!r}, …)")
+                raise CaptureError(f"attribute {x.path} carries a value from one step to the next, which a captured step would not: make it a buffer of the model, register_buffer({_name(x.path)!r}, …)")
         if self.looked or not _alike(first, step, read):
             changed = self.looked[0] if self.looked else changed
             number = type(there.get(changed)) is not bool and isinstance(there.get(changed), (int, float))

@@ -188,6 +188,32 @@ def test_state_within_attributes(how: Any, begin: Any, says: str) -> None:
     assert torch.isfinite(m(x)).all()
 
 
+class Centred(nn.Module):
+    """A loss with a running mean, as DINO's."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("center", torch.zeros(4))
+        self.n = 0
+
+    def forward(self, m: Any, b: Any) -> torch.Tensor:
+        y = m(b)
+        loss = (y - self.center).square().mean()
+        self.center = self.center * 0.9 + 0.1 * y.detach().mean(0)
+        return loss
+
+    def warm(self, m: Any, b: Any) -> torch.Tensor:
+        self.n += 1
+        return squares(m, b) * min(1.0, self.n / 10)
+
+
+def test_state_of_the_loss() -> None:
+    loss = Centred()
+    refused(r"attribute loss\.center carries a value.*register_buffer\('center'", nn.Linear(4, 4), loss)
+    refused(r"depends on attribute loss\.n, a number", nn.Linear(4, 4), loss.warm)
+    assert type(loss.center) is torch.Tensor and loss.n == 0
+
+
 class Kind(enum.Enum):
     A = 1
     B = 2
