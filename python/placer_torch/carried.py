@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from typing import Any, Callable, Collection, Iterator, Mapping
 
 import torch
@@ -96,7 +97,7 @@ class Carried:
         """Has numbers that differ say whether code looks at them."""
         for leaf in list(self.kept.leaves()):
             if type(leaf.value) in (int, float) and before.get(leaf.path) != now[leaf.path]:
-                leaf.put(watched(leaf.value, lambda path=leaf.path: self.looked.append(path)))  # type: ignore[misc]
+                leaf.put(watched(leaf.value, functools.partial(self.looked.append, leaf.path)))
 
     def compare(self, first: Step, step: Step, changed: str) -> None:
         read = [self.stands[id(t)] for t in map(_held, step.graph.nodes) if id(t) in self.stands]
