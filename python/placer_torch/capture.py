@@ -14,16 +14,18 @@ import torch
 import torch.fx.traceback as traceback
 import torch.utils._pytree as pytree
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
-from torch._subclasses.functional_tensor import FunctionalTensor, dispatch_functionalize
+from torch._subclasses.functional_tensor import dispatch_functionalize
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.utils.stateless import _reparametrize_module
 
-from . import attributes, batches, checks, kinds, modules, optim, settings
+from . import batches, checks, kinds, modules, optim, settings
 from .attributes import Attributes
+from .carried import Carried, Step, unchanged
 from .clipping import Clip
 from .errors import CaptureError
 from .explain import explain
+from .known import Known
 from .optim import Optimizers
 from .program import HERE, Leaf, Op, Program, Ref, Spec
 from .shared import like
@@ -90,8 +92,10 @@ class _Capture:
         self.structure: Any = 0
         self.fixed: list[Any] = []
         self.outputs = 0
-        self.left: dict[str, torch.Tensor] = {}  # tensors that the step leaves in attributes, by path
-        self.counted: list[str] = []  # and numbers
+        self.left: dict[str, torch.Tensor] = {}  # traced tensors that the step leaves in attributes, by path
+        self.made: list[str] = []  # the paths of those that are no parameters or buffers,
+        self.own: dict[int, torch.Tensor] = {}  # and the values of those that are, by id
+        self.written: list[str] = []  # the batch's tensors that the code changes
         self.decided: frozenset[str] = frozenset()  # buffers that the code took numbers out of
         first = next((p for p in self.params.values()), None)
         device = first.device if first is not None else torch.device("cpu")
@@ -107,13 +111,13 @@ class _Capture:
 
     def step(self, params: dict[str, torch.Tensor], buffers: dict[str, torch.Tensor], leaves: list[Any], paths: modules.Paths, kept: Attributes) -> list[Any]:
         """What is traced. Returns outputs, gradients of self.trained, their norm where they are
-        clipped by it, values of buffers and parameters behind them, and self.left."""
+        clipped by it, values of buffers and parameters behind them, and those of self.made."""
         params = {k: v.detach().requires_grad_(self.params[k].requires_grad) for k, v in params.items()}
         buffers = {k: v.clone() for k, v in buffers.items()}
         for k, v in params.items():
             for hook in (self.params[k]._backward_hooks or {}).values() if v.requires_grad else ():
                 v.register_hook(hook)
-        batch = batches.rebuild(self.batch, iter(leaves))
+        batch, before = batches.rebuild(self.batch, iter(leaves)), kept.traced()
         for k, v in buffers.items():
             paths.known.give(k, v, self.buffers[k])
         with paths, _reparametrize_module(self.model, {**params, **buffers}, tie_weights=True):
@@ -135,9 +139,10 @@ class _Capture:
                 result = [loss, *self.clipped(grads, paths)]
             now = dict(self.model.named_buffers(remove_duplicate=False))
             held = dict(self.model.named_parameters(remove_duplicate=False))
-            traced = kept.tensors(but={id(x) for x in (*params.values(), *buffers.values())})
-            self.left = {path: x for path, x in traced.items() if isinstance(x, FunctionalTensor)}
-            self.counted = kept.numbers()
+            self.written = [f"batch{path}" for path, x in zip(self.paths, leaves) if isinstance(x, torch.Tensor) and checks.written(x)]
+            self.left = kept.traced({id(x) for x in before.values()})
+            self.own = {id(x): of[k] for given, of in ((params, self.params), (buffers, self.buffers)) for k, x in given.items()}
+            self.made = [path for path, x in self.left.items() if id(x) not in self.own]
         gone = [k for k in params if k not in held]
         if gone:
             raise CaptureError(f"parameter {gone[0]} is not the model's behind the step: a captured step keeps its parameters")
@@ -145,7 +150,7 @@ class _Capture:
         if lost:
             what = f"shape {list(now[lost[0]].shape)} in place of {list(self.buffers[lost[0]].shape)}" if lost[0] in now else "no tensor"
             raise CaptureError(f"buffer {lost[0]} is given {what}: a captured step keeps the shapes of buffers")
-        return result + [now[k] for k in buffers] + [held[k] for k in params] + list(self.left.values())
+        return result + [now[k] for k in buffers] + [held[k] for k in params] + [self.left[path] for path in self.made]
 
     def backward(self, params: list[torch.Tensor], batch: Any, paths: modules.Paths) -> tuple[torch.Tensor, Gradients]:
         """The loss and its gradients; where they are accumulated, the mean of the batches'."""
@@ -206,39 +211,29 @@ class _Capture:
         share = self.clip.share(total)
         return [*each(lambda g: (g * share).to(g.dtype), found), total]
 
-    def trace(self) -> torch.fx.GraphModule:
+    def trace(self) -> torch.fx.Graph:
         """The step, with the model's attributes as they are. Raises CaptureError where a
         second step would not be the first's because of what that leaves in them."""
-        kept = Attributes(self.model)
+        kept = Attributes(self.model, self.loss)
         try:
-            traced = self.trace_once(kept)
-            (out,) = (n for n in traced.graph.nodes if n.op == "output")
-            results, left = list(out.args[0]), self.left
-            behind = len(results) - len(left)
-            carried = {path: x for (path, x), n in zip(left.items(), results[behind:]) if isinstance(n, torch.fx.Node) and attributes.depends(n)}
-            out.args = (results[:behind],)
-            if carried or self.counted:
-                self.trace_again(traced, kept, left, carried)
+            return Carried(kept, self.fake, lambda: self.traced_step(kept)).refuse().graph
         finally:
             kept.put_back()
-        return traced
 
-    def trace_again(self, first: torch.fx.GraphModule, kept: Attributes, left: dict[str, torch.Tensor], carried: dict[str, torch.Tensor]) -> None:
-        """Raises CaptureError where a step behind the first reads what that one carried over, or
-        is another by a number that it counted. left: what is in attributes; carried: of these
-        what depends on the step's inputs."""
-        counted = self.counted
-        there = {id(x): self.fake(x) for x in left.values()}
-        kept.replace(there)
-        graph = self.trace_once(kept).graph
-        read = {id(getattr(graph.owning_module, str(n.target))) for n in graph.nodes if n.op == "get_attr"}
-        for path, x in carried.items():
-            if id(there[id(x)]) in read:
-                raise CaptureError(f"attribute {path} carries a value from one step to the next, which a captured step would not: make it a buffer, register_buffer({path.partition('[')[0].rpartition('.')[2]!r}, …)")
-        if counted and not left and attributes.calls(graph) != attributes.calls(first.graph):
-            raise CaptureError(f"the step depends on attribute {counted[0]}, a number that the model's code changes and a captured step would not: keep it in a buffer, torch.tensor(…)")
+    def traced_step(self, kept: Attributes) -> Step:
+        traced, known = self.trace_once(kept)
+        (out,) = (n for n in traced.graph.nodes if n.op == "output")
+        results = list(out.args[0])
+        behind = len(results) - len(self.made)
+        nodes = {path: n for path, n in zip(self.made, results[behind:]) if isinstance(n, torch.fx.Node)}
+        out.args = (results[:behind],)
+        given = [n for n in traced.graph.nodes if n.op == "placeholder"][len(self.params) :]
+        buffers = results[behind - len(self.params) - len(self.buffers) : behind - len(self.params)]
+        fixed = frozenset(n for n, now in zip(given, buffers) if unchanged(now, n))
+        values = {id(x): v.to(x.device) for x, v in zip(self.left.values(), known.values(list(self.left.values()))) if v is not None}
+        return Step(traced.graph, self.left, nodes, fixed, values, self.own)
 
-    def trace_once(self, kept: Attributes) -> torch.fx.GraphModule:
+    def trace_once(self, kept: Attributes) -> tuple[torch.fx.GraphModule, Known]:
         paths = modules.Paths(self.model)
 
         def run(params: dict[str, torch.Tensor], buffers: dict[str, torch.Tensor], given: list[torch.Tensor]) -> list[Any]:
@@ -253,7 +248,7 @@ class _Capture:
                 [self.fake(x) for x in self.leaves if isinstance(x, torch.Tensor)],
             )
             # oneDNN's whole recurrent layer is one op that cannot be cut, and whose gradient does not trace
-            with traceback.preserve_node_meta(), torch.random.fork_rng(devices=[]), checks.no_other_randomness(), checks.no_loss_scaling(), checks.NoAssignedData(), settings.without_onednn(), settings.without_nnpack(), settings.without_fast_path(), settings.exporting(), settings.without_compiling(), settings.without_logs(), settings.seeds(paths.seed), self.attention():
+            with traceback.preserve_node_meta(), torch.random.fork_rng(devices=[]), checks.no_other_randomness(kept.generators()), checks.no_loss_scaling(), checks.NoAssignedData(), settings.without_onednn(), settings.without_nnpack(), settings.without_fast_path(), settings.exporting(), settings.without_compiling(), settings.without_logs(), settings.seeds(paths.seed), self.attention():
                 torch.default_generator.manual_seed(modules.FIRST_DRAW)
                 traced = make_fx(dispatch_functionalize(run), tracing_mode="fake")(*args)
         except CaptureError:
@@ -262,8 +257,8 @@ class _Capture:
             raise explain(e, paths) from e
         finally:
             paths.remove()
-        self.decided = paths.known.read
-        return traced
+        self.decided |= paths.known.read
+        return traced, paths.known
 
     def attention(self) -> contextlib.AbstractContextManager[None]:
         """scaled_dot_product_attention as products and a softmax, where the kernel that the
@@ -271,8 +266,7 @@ class _Capture:
         return sdpa_kernel(SDPBackend.MATH) if self.portable else contextlib.nullcontext()
 
     def program(self) -> Program:
-        graph = self.trace().graph
-        return _Builder(self, graph).build()
+        return _Builder(self, self.trace()).build()
 
 
 class _Builder:
@@ -349,8 +343,9 @@ class _Builder:
         overwritten = {refs[k].op for k in assigned} | ({refs[k].op for k in gradients} if c.optimizer is not None else set())
         written = {k for k, r in refs.items() if r.op in overwritten}
         self.refuse_stale(written)
-        for one, other in checks.shared({**c.params, **c.buffers}):
-            if written & {one, other}:
+        shared = checks.shared({**c.params, **c.buffers, **{f"batch{path}": x for path, x in zip(c.paths, c.leaves) if isinstance(x, torch.Tensor)}})
+        for one, other in shared:
+            if {one, other} & {*written, *c.written}:
                 raise CaptureError(f"{one} and {other} share memory, of which a captured step would write one alone: clone one of them, or tie them as one parameter")
         for k, g in gradients.items():
             if self.root(g) in overwritten:  # a backward that hands on a parameter

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import pickle
 import random
 import sys
 from collections.abc import Mapping
-from typing import Any, Iterator
+from typing import Any, Callable, Iterator
 
 import torch
 from torch._subclasses.fake_tensor import FakeTensor
@@ -68,6 +69,14 @@ def _meet(a: torch.Tensor, b: torch.Tensor) -> bool:
     return bool(there.any())
 
 
+_MUTATED: Any = getattr(torch, "_functionalize_has_data_mutation")
+
+
+def written(t: torch.Tensor) -> bool:
+    """Whether the code that is traced has changed t, which it was given."""
+    return isinstance(t, FunctionalTensor) and bool(_MUTATED(t.elem))
+
+
 def reentrant(loss: torch.Tensor) -> None:
     """Raises CaptureError where a reentrant checkpoint made loss: it gives the gradients of
     its parameters to .backward() alone."""
@@ -110,14 +119,22 @@ def no_loss_scaling() -> Iterator[None]:
         torch.amp.GradScaler.scale = was  # type: ignore[method-assign]
 
 
+def _state(g: Any) -> tuple[Callable[[], Any], Callable[[Any], None]]:
+    """How the state of a generator is read and put back."""
+    if hasattr(g, "bit_generator"):  # numpy.random.Generator
+        return lambda: copy.deepcopy(g.bit_generator.state), lambda s: setattr(g.bit_generator, "state", s)
+    return (g.getstate, g.setstate) if hasattr(g, "getstate") else (g.get_state, g.set_state)
+
+
 @contextlib.contextmanager
-def no_other_randomness() -> Iterator[None]:
+def no_other_randomness(own: Mapping[str, Any] = {}) -> Iterator[None]:
     """Raises CaptureError where Python's or NumPy's random numbers were drawn, which would
-    be the same in every step; they are put back."""
+    be the same in every step; they are put back. own: generators of the model's, by path."""
     numpy = getattr(sys.modules.get("numpy"), "random", None)
     sources: dict[str, Any] = {"random": (random.getstate, random.setstate)}
     if numpy is not None:
         sources["numpy.random"] = (numpy.get_state, numpy.set_state)
+    sources.update((f"attribute {path}", _state(g)) for path, g in own.items() if not isinstance(g, random.SystemRandom))
     before = {k: get() for k, (get, _) in sources.items()}
     try:
         yield

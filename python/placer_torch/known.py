@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Sequence
 
 import torch
 import torch.utils._pytree as pytree
@@ -92,21 +92,38 @@ class Known:
         self._know(x, of)
         self._alive.append(x)
 
+    def values(self, of: Sequence[torch.Tensor]) -> list[torch.Tensor | None]:
+        """The values of those that are known."""
+        if not any(id(x) in self._of for x in of):
+            return [None] * len(of)
+        value = self._values()
+        return [value[id(x)] if id(x) in self._of else None for x in of]
+
     def _computed(self, func: Any, args: Any, kwargs: Any) -> Any:
-        """func of the values that the recorded ops make, all of them in their order: some
-        change others' memory."""
+        """func of the values that the recorded ops make."""
+        with _disable_current_modes(), torch.no_grad():
+            value = self._values()
+            return func(*_given(args, value), **_given(kwargs, value))
+
+    def _values(self) -> dict[int, torch.Tensor]:
+        """By id what the recorded ops make, all of them in their order: some change others' memory."""
         with _disable_current_modes(), torch.no_grad():
             value = {i: x.detach().cpu().clone() for i, x in self._value.items()}
-
-            def of(x: Any) -> Any:
-                if isinstance(x, torch.Tensor):
-                    return value[id(x)]
-                return torch.device("cpu") if isinstance(x, torch.device) else x
-
             for f, a, k, result in self._ops:
-                got = f(*pytree.tree_map(of, a), **pytree.tree_map(of, k))
+                got = f(*_given(a, value), **_given(k, value))
                 value.update((id(x), v) for x, v in zip(_tensors(result), _tensors(got)))
-            return func(*pytree.tree_map(of, args), **pytree.tree_map(of, kwargs))
+        return value
+
+
+def _given(args: Any, value: dict[int, torch.Tensor]) -> Any:
+    """args with these values, on the CPU."""
+
+    def of(x: Any) -> Any:
+        if isinstance(x, torch.Tensor):
+            return value[id(x)]
+        return torch.device("cpu") if isinstance(x, torch.device) else x
+
+    return pytree.tree_map(of, args)
 
 
 def _tensors(v: Any) -> list[torch.Tensor]:

@@ -206,7 +206,7 @@ def test_modules() -> None:
 
 def test_gradients_within_the_loss() -> None:
     """A gradient penalty is forward computation, in the modules of the ops whose gradients it
-    takes: no forward op reads a backward one, and placer finds strategies for it."""
+    takes: no forward op reads a backward one, which placer refuses."""
 
     def loss(m: Any, x: torch.Tensor) -> torch.Tensor:
         x = x.clone().requires_grad_()

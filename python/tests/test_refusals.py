@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import collections
 import copy
 import dataclasses
+import enum
+import math
 import random
 import types
 from typing import Any
@@ -13,7 +16,7 @@ import releases
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
-from placer_torch import CaptureError, FormatError, capture, checks
+from placer_torch import CaptureError, FormatError, attributes, capture, checks
 from placer_torch import state as states
 from torch.utils.checkpoint import checkpoint
 
@@ -111,6 +114,111 @@ def test_state_in_attributes(begin: Any) -> None:
     refused(r"attribute state.* carries a value from one step to the next.*register_buffer\('state", Carries(begin))
 
 
+class Holder:
+    """An object with slots, in place of a dataclass."""
+
+    __slots__ = ("v",)
+
+    def __init__(self, v: Any) -> None:
+        self.v = v
+
+
+@dataclasses.dataclass
+class Held:
+    v: Any
+
+
+class Within(nn.Module):
+    """A running mean in what an attribute holds."""
+
+    def __init__(self, how: Any, begin: Any) -> None:
+        super().__init__()
+        self.linear, self.how, self.held = nn.Linear(4, 4), how, begin
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = self.linear(x)
+        return y - self.how(self.held, y.detach().mean(0))
+
+
+def mean(held: Any, now: torch.Tensor) -> Any:
+    held.v = 0.9 * held.v + 0.1 * now
+    return held.v
+
+
+def queue(held: Any, now: torch.Tensor) -> Any:
+    was = sum(held)
+    held.append(now)
+    return was
+
+
+def delayed(held: Any, now: torch.Tensor) -> Any:
+    was, held[1], held[0] = held[1], held[0], now
+    return was
+
+
+def decayed(held: Any, now: torch.Tensor) -> Any:
+    held.v = held.v * 0.9
+    return held.v
+
+
+def counted(held: Any, now: torch.Tensor) -> Any:
+    held.v += 1
+    return held.v
+
+
+@pytest.mark.parametrize(
+    ("how", "begin", "says"),
+    [
+        (mean, lambda: Held(torch.zeros(4)), r"attribute held\.v carries a value"),
+        (mean, lambda: Holder(torch.zeros(4)), r"attribute held\.v carries a value"),
+        (mean, lambda: types.SimpleNamespace(v=torch.zeros(4)), r"attribute held\.v carries a value"),
+        (decayed, lambda: Held(torch.ones(4)), r"attribute held\.v carries a value"),
+        (queue, lambda: collections.deque([torch.zeros(4)], maxlen=2), r"attribute held\[[01]\] carries a value"),
+        (delayed, lambda: [0.0, 0.0], r"attribute held\[[01]\] carries a value"),
+        (counted, lambda: Held(0), r"depends on attribute held\.v, a number"),
+    ],
+    ids=["dataclass", "slots", "namespace", "decay", "deque", "two steps", "number"],
+)
+def test_state_within_attributes(how: Any, begin: Any, says: str) -> None:
+    """It is as before behind the capture, and the model runs."""
+    m, was, x = Within(how, begin()), begin(), torch.randn(3, 4)
+    refused(says, m)
+    assert not isinstance(m.held, Holder | Held) or torch.equal(torch.as_tensor(m.held.v), torch.as_tensor(was.v))
+    assert not isinstance(m.held, collections.deque) or len(m.held) == 1 and m.held.maxlen == 2
+    assert torch.isfinite(m(x)).all()
+
+
+class Centred(nn.Module):
+    """A loss with a running mean, as DINO's."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("center", torch.zeros(4))
+        self.n = 0
+
+    def forward(self, m: Any, b: Any) -> torch.Tensor:
+        y = m(b)
+        loss = (y - self.center).square().mean()
+        self.center = self.center * 0.9 + 0.1 * y.detach().mean(0)
+        return loss
+
+    def warm(self, m: Any, b: Any) -> torch.Tensor:
+        self.n += 1
+        return squares(m, b) * min(1.0, self.n / 10)
+
+
+def test_state_of_the_loss() -> None:
+    loss = Centred()
+    refused(r"attribute loss\.center carries a value.*register_buffer\('center'", nn.Linear(4, 4), loss)
+    refused(r"depends on attribute loss\.n, a number", nn.Linear(4, 4), loss.warm)
+    assert type(loss.center) is torch.Tensor and loss.n == 0
+
+
+class Kind(enum.Enum):
+    A = 1
+    B = 2
+
+
 class Counts(nn.Module):
     def __init__(self, reads: bool) -> None:
         super().__init__()
@@ -126,6 +234,113 @@ def test_numbers_that_the_code_counts() -> None:
     m = Counts(False)
     capture(m, squares, torch.randn(3, 4))
     assert m.n == 0
+
+
+class Steps(nn.Module):
+    """Counts its steps and asks for them; what it asks may come out otherwise at any later one."""
+
+    def __init__(self, asks: Any, begin: Any = 0, keeps: bool = False) -> None:
+        super().__init__()
+        self.linear, self.asks, self.n, self.keeps, self.last = nn.Linear(4, 4), asks, begin, keeps, None
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = self.linear(x)
+        if self.keeps:
+            self.last = y.detach()
+        self.n, scale = self.asks(self.n)
+        return y * scale
+
+
+@pytest.mark.parametrize(
+    "asks",
+    [
+        lambda n: (n + 1, 2.0 if n % 4 == 3 else 1.0),
+        lambda n: (n + 1, 2.0 if n > 100 else 1.0),
+        lambda n: (n + 1, 2.0 if n == 1000 else 1.0),
+        lambda n: (n + 1, (1.0, 2.0)[min(n, 900) // 900]),
+        lambda n: ((n + 1) % 7, 1.0 if n else 1.0),
+        lambda n: (n + 1, 1.0 if math.sin(n) < 1 else 2.0),
+        lambda n: (n + 1.5, 1.0 if 1e9 > n else 2.0),
+    ],
+    ids=["every fourth", "from a step on", "at a step", "index", "round", "function", "float"],
+)
+@pytest.mark.parametrize("keeps", [False, True])
+def test_numbers_that_the_code_looks_at(asks: Any, keeps: bool) -> None:
+    """Beside a tensor that it leaves in an attribute too."""
+    refused("depends on attribute n, a number that the model's code changes", Steps(asks, keeps=keeps))
+
+
+@pytest.mark.parametrize("begin", ["warm", None, Kind.A, True, frozenset({1})], ids=["str", "none", "enum", "bool", "set"])
+def test_values_that_the_code_changes(begin: Any) -> None:
+    refused("depends on attribute n, a value that the model's code changes", Steps(lambda n: ("hot", 0.1 if n == begin else 1.0), begin))
+
+
+def test_values_that_come_back() -> None:
+    """What a step changes may be what it likes where the step is the same each time."""
+    for asks, begin in [(lambda n: (not n, 1.0), True), (lambda n: ("b" if n == "a" else "a", 1.0), "a"), (lambda n: ({**n, len(n): 3 * len(n)}, 1.0), {}), (lambda n: (3 * n - 1, 1.0), 2)]:
+        m = Steps(asks, begin, keeps=True)
+        capture(m, squares, torch.randn(3, 4))
+        assert m.n == begin and m.last is None
+    refused("depends on attribute n", Steps(lambda n: (not n, 1.0 if n else 2.0), True))
+
+
+class Alternates(nn.Module):
+    """Two layers in turn, whose ops are alike."""
+
+    def __init__(self, chosen: Any) -> None:
+        super().__init__()
+        self.a, self.b, self.turn, self.chosen = nn.Linear(4, 4), nn.Linear(4, 4), 0, chosen
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.turn = 1 - self.turn
+        return self.chosen(self, x)
+
+
+@pytest.mark.parametrize("chosen", [lambda m, x: (m.a, m.b)[m.turn](x), lambda m, x: m.a(x) * torch.tensor([2.0, 3.0][m.turn]), lambda m, x: m.a(x) - m.b(x) if m.turn else m.b(x) - m.a(x)], ids=["layers", "constants", "order"])
+def test_steps_of_like_ops(chosen: Any) -> None:
+    refused("depends on attribute turn", Alternates(chosen))
+
+
+@pytest.mark.parametrize("by", ["attribute", "buffer"])
+def test_masks_of_buffers(by: str) -> None:
+    """One that is made once of a buffer may stay, if no step writes the buffer."""
+
+    class Bias(nn.Module):
+        def __init__(self, writes: bool) -> None:
+            super().__init__()
+            self.linear, self.writes = nn.Linear(4, 4), writes
+            self.register_buffer("slopes", torch.tensor([0.5]))
+            self.bias = None
+            if by == "buffer":
+                del self.bias
+                self.register_buffer("bias", None, persistent=False)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            if self.bias is None:
+                made = self.slopes * torch.arange(4)
+                setattr(self, "bias", made) if by == "attribute" else self.register_buffer("bias", made.detach(), persistent=False)
+            if self.writes:
+                self.slopes.mul_(0.9)
+            assert float(self.bias[0]) == 0
+            return self.linear(x) + self.bias
+
+    m, x = Bias(False), torch.randn(3, 4)
+    p = capture(m, squares, x)
+    assert m.bias is None and p.outputs
+    refused("takes a number out of buffer slopes|attribute bias carries a value", Bias(True))
+
+
+def test_batches_that_share_memory() -> None:
+    """Of which the code changes one: in a captured step they are two."""
+    m, x = nn.Linear(4, 4), torch.randn(3, 4)
+
+    def loss(m: Any, b: Any) -> torch.Tensor:
+        return F.mse_loss(m(b[0].mul_(0.5)), b[1])
+
+    refused(r"batch\[0\] and batch\[1\] share memory", m, loss, (x, x))
+    refused(r"batch\[.\] and batch\[.\] share memory", m, loss, (x, x[:, :]))
+    capture(m, loss, (x, x.clone()))
+    capture(m, lambda m, b: F.mse_loss(m(b[0]), b[1]), (x, x))
 
 
 class Plain(nn.Module):
@@ -202,6 +417,29 @@ def test_generators_and_seeds_of_the_code() -> None:
 def seeded(seed: int) -> torch.Tensor:
     torch.manual_seed(seed)
     return torch.randn(4)
+
+
+def test_generators_in_attributes(monkeypatch: pytest.MonkeyPatch) -> None:
+    m = Within(lambda g, y: g.random(), random.Random(0))
+    refused("draws from attribute held, whose numbers would be the same", m)
+    assert m.held.random() == random.Random(0).random()
+
+    class Generator:
+        """As numpy.random.Generator has its state."""
+
+        def __init__(self) -> None:
+            self.bit_generator = types.SimpleNamespace(state={"n": [0]})
+
+        def random(self) -> float:
+            self.bit_generator.state["n"][0] += 1
+            return 0.5
+
+    numpy = types.SimpleNamespace(Generator=Generator, RandomState=random.Random, get_state=lambda: 0, set_state=lambda s: None)
+    monkeypatch.setattr(attributes, "sys", types.SimpleNamespace(modules={"numpy": types.SimpleNamespace(random=numpy)}))
+    Generator.__module__ = "random"  # of a library
+    m = Within(lambda g, y: g.random(), Generator())
+    refused("draws from attribute held, whose numbers would be the same", m)
+    assert m.held.bit_generator.state == {"n": [0]}
 
 
 def test_tensors_that_are_not_dense() -> None:

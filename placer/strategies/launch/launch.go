@@ -13,9 +13,9 @@ import (
 // Run is a strategy as it is run.
 type Run struct {
 	Strategy strategy.Strategy
-	Batch    int64  // samples of a step, on all devices together
-	Trains   bool   // the step has a backward pass
-	Mixture  bool   // the model has experts that replicas could share out
+	Batch    int64 // samples of a step, on all devices together
+	Trains   bool  // the step has a backward pass
+	Mixture  bool  // the model has experts that replicas could share out
 	Weights  graph.DType
 	File     string // that says the strategy by modules, for torch
 }
