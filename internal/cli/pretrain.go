@@ -206,15 +206,16 @@ type watcher struct {
 func (w *watcher) observe(p sequential.Progress) error {
 	var values []tfevents.Value
 	text := ""
-	if p.Imitate {
-		values = []tfevents.Value{tfevents.Scalar("imitation/loss", p.Loss), tfevents.Scalar("imitation/accuracy", p.Accuracy), tfevents.Scalar("imitation/accuracy_constant_per_segment", p.Constant)}
-		text = fmt.Sprintf("imitation: loss %.3f, accuracy %.3f (best constant per segment %.3f)", p.Loss, p.Accuracy, p.Constant)
+	of := strings.ReplaceAll(strings.ToLower(string(p.How)), " ", "_") + "/"
+	if p.How == sequential.Imitation {
+		values = []tfevents.Value{tfevents.Scalar(of+"loss", p.Loss), tfevents.Scalar(of+"accuracy", p.Accuracy), tfevents.Scalar(of+"accuracy_constant_per_stretch", p.Constant)}
+		text = fmt.Sprintf("%s: loss %.3f, accuracy %.3f (%.3f by one device for each stretch)", p.How, p.Loss, p.Accuracy, p.Constant)
 	} else {
-		values = []tfevents.Value{
-			tfevents.Scalar("ppo/mean_of_expert", p.Mean), tfevents.Scalar("ppo/best_of_expert", p.Best),
-			tfevents.Scalar("ppo/entropy", p.Entropy), tfevents.Scalar("ppo/clipped", p.Clipped),
-		}
-		text = fmt.Sprintf("PPO on %s: mean %.3f and best %.3f of the expert's time, entropy %.3f", p.Case.Workload, p.Mean, p.Best, p.Entropy)
+		values = []tfevents.Value{tfevents.Scalar(of+"mean_of_expert", p.Mean), tfevents.Scalar(of+"best_of_expert", p.Best), tfevents.Scalar(of+"entropy", p.Entropy)}
+		text = fmt.Sprintf("%s on %s: mean %.3f and best %.3f of the expert's time, entropy %.3f", p.How, p.Case.Workload, p.Mean, p.Best, p.Entropy)
+	}
+	if p.How == sequential.PPO {
+		values = append(values, tfevents.Scalar(of+"clipped", p.Clipped))
 	}
 	if now := w.c.clock(); now-w.last >= 2 || p.Step == 0 || p.Step+1 == w.total {
 		w.last = now

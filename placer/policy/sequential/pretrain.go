@@ -40,9 +40,33 @@ type Host struct {
 type Progress struct {
 	Step        int  // from 0
 	Case        Case // the last of the step
-	Imitate     bool // whether it was one of imitation
-	imitation        // of such a step
-	improvement      // of any other
+	How         Learning
+	imitation   // of a step of Imitation
+	improvement // of any other
+}
+
+// Learning is what a step of pretraining learns by.
+type Learning string
+
+// Ways to learn, in the order of a run, which has one of the two for placements.
+const (
+	Imitation     Learning = "imitation"
+	PPO           Learning = "PPO"
+	SelfLabelling Learning = "self-labelling"
+	OfTasks       Learning = "schedule and fusion"
+)
+
+// how returns what step t.step learns by.
+func (t *pretraining) how() Learning {
+	switch {
+	case t.step < t.c.Imitation:
+		return Imitation
+	case t.step >= t.c.Imitation+t.c.Steps:
+		return OfTasks
+	case t.c.Alike > 0:
+		return SelfLabelling
+	}
+	return PPO
 }
 
 // Pretrain trains a policy on many graphs. First it imitates a search's plans. Then it improves
@@ -153,10 +177,10 @@ func (t *pretraining) advance(ctx context.Context) (Progress, error) {
 	}
 	random := stream(t.c.Seed, "step", uint64(t.step))
 	t.trainer.random = random
-	p := Progress{Step: t.step, Imitate: t.step < t.c.Imitation}
+	p := Progress{Step: t.step, How: t.how()}
 	t.forget()
-	train := t.reinforce
-	if p.Imitate {
+	train := t.improve
+	if p.How == Imitation {
 		train = t.imitate
 	}
 	if err := train(ctx, &p, random); err != nil {
@@ -188,19 +212,19 @@ func (t *pretraining) imitate(ctx context.Context, p *Progress, random *rand.Ran
 	return t.trainer.step(t.c.ImitationRate)
 }
 
-// reinforce takes a step of PPO.
-func (t *pretraining) reinforce(ctx context.Context, p *Progress, random *rand.Rand) error {
+// improve takes a step of any other.
+func (t *pretraining) improve(ctx context.Context, p *Progress, random *rand.Rand) error {
 	x, err := t.choose(ctx, random)
 	if err != nil {
 		return err
 	}
 	p.Case = x.of
 	improve := t.trainer.reinforce
-	switch {
-	case t.step >= t.c.Imitation+t.c.Steps:
-		improve = t.trainer.reinforceTasks
-	case t.c.Alike > 0:
+	switch p.How {
+	case SelfLabelling:
 		improve = t.trainer.label
+	case OfTasks:
+		improve = t.trainer.reinforceTasks
 	}
 	p.improvement, err = improve(ctx, lesson{x.instance(random.IntN(len(levels))), x.expert}, &t.c, t.c.Rate*(0.1+0.9*t.left()))
 	if err == nil {
