@@ -31,6 +31,8 @@ type Form struct {
 	Doc  string // whose it is, and what it holds
 	// Machine says that its files carry op times and the machine they hold for.
 	Machine bool
+	// Rows says that gradients of what its graphs look up list rows (train.Config.DenseTables).
+	Rows bool
 	// Sized says that its graphs have a size for every dimension, the batch included: a
 	// framework that derives their training step needs no arithmetic on shapes.
 	Sized bool
@@ -58,7 +60,7 @@ func Forms() []Form {
 		{Name: "DOPPLER", Doc: "text task graphs of DOPPLER, ICLR 2026", Machine: true, sniff: doppler.Sniff, read: instance(doppler.Import)},
 		{Name: "HLO", Doc: "XLA's modules, text or HloModuleProto: shapes and operators, no times", sniff: hlo.Sniff, read: module(hlo.Import)},
 		{Name: "StableHLO", Doc: "text of MLIR with StableHLO's operators", sniff: hlo.SniffStable, read: module(hlo.ImportStable)},
-		{Name: "GraphDef", Doc: "TensorFlow's graphs: GraphDef, MetaGraphDef, SavedModel, TensorFlow.js's model.json", sniff: tensorflow.Sniff, read: readTensorFlow},
+		{Name: "GraphDef", Doc: "TensorFlow's graphs: GraphDef, MetaGraphDef, SavedModel, TensorFlow.js's model.json", Rows: true, sniff: tensorflow.Sniff, read: readTensorFlow},
 		{Name: "GGUF", Doc: "the header of ggml's models: a decoder's step", Sized: true, header: true, sniff: decoder.SniffGGUF, read: step(decoder.ImportGGUF)},
 		{Name: "safetensors", Doc: "the header of Hugging Face's weights: a decoder's step", Sized: true, header: true, sniff: decoder.SniffSafetensors, read: step(decoder.ImportSafetensors)},
 		{Name: "config.json", Doc: "Hugging Face's sizes of a model: a decoder's step", Sized: true, sniff: decoder.SniffConfig, read: step(decoder.ImportConfig)},

@@ -124,7 +124,7 @@ func (c *console) importGraph(f *graphFlags, l *loaded) error {
 	how := train.Default()
 	how.MasterWeights = f.MasterWeights
 	how.StaticShapes = x.Form.Sized && !f.several && known(l.Graph)
-	how.DenseTables = x.Form.Sized // TensorFlow's graphs have lists of rows
+	how.DenseTables = !x.Form.Rows
 	if how.Optimizer, err = train.ParseOptimizer(f.Train); err != nil {
 		return usage(err)
 	}
