@@ -38,7 +38,7 @@ func placed(t *testing.T, model, gpu string, gpus, evaluations int) (*problem.Pr
 // what the products take.
 func TestTransposedConstants(t *testing.T) {
 	p, d, step := placed(t, "transposed.onnx", "p100", 2, 200)
-	if n := search.Devices(d.Device); n != 1 || step > 1.8e-3 {
+	if n := plan.DevicesOf(d.Device); n != 1 || step > 1.8e-3 {
 		t.Errorf("%d devices and %.4g ms, want 1 device and at most 1.8 ms", n, step*1e3)
 	}
 	for i := range graph.OpID(p.Graph.NumOps()) {
@@ -52,7 +52,7 @@ func TestTransposedConstants(t *testing.T) {
 // they are read, and nothing is sent.
 func TestChainStaysTogether(t *testing.T) {
 	p, d, _ := placed(t, "chain.onnx", "p100", 8, 300)
-	if n, b := search.Devices(d.Device), search.Traffic(p.Graph, d.Device); n != 1 || b != 0 {
+	if n, b := plan.DevicesOf(d.Device), search.Traffic(p.Graph, d.Device); n != 1 || b != 0 {
 		t.Errorf("%d devices, %v sent; want 1 and nothing", n, b)
 	}
 }

@@ -34,3 +34,15 @@ func (d Decision) Or(e Decision) Decision {
 	}
 	return d
 }
+
+// DevicesOf returns how many devices a placement uses.
+func DevicesOf(device []uint8) (n int) {
+	var used [256]bool
+	for _, d := range device {
+		if !used[d] {
+			used[d] = true
+			n++
+		}
+	}
+	return n
+}

@@ -37,7 +37,7 @@ func (r *References) extra(s *searcher, e plan.Evaluator, rows []*Row) (more []*
 		s.judge(row, e)
 		more = append(more, row)
 	}
-	if x := r.OneDevice; x != nil && x.Score.Overflow <= best.Score.Overflow && (Devices(best.Device) > 1 && tied(x.Score.Value, best.Score.Value) || x.Score.Value*(1+tie) < best.Score.Value) {
+	if x := r.OneDevice; x != nil && x.Score.Overflow <= best.Score.Overflow && (plan.DevicesOf(best.Device) > 1 && tied(x.Score.Value, best.Score.Value) || x.Score.Value*(1+tie) < best.Score.Value) {
 		add(x, OneDeviceMethod, "everything on one device, with the best fusion found for it")
 		best = more[0]
 	}

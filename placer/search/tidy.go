@@ -44,7 +44,7 @@ type tidier struct {
 // returns how many evaluations that took.
 func tidy(g *graph.Graph, e plan.Evaluator, d plan.Decision, overflow units.Bytes, within span) (plan.Decision, int) {
 	t := &tidier{g: g, e: e, d: d.Clone(), overflow: overflow, within: within}
-	if Devices(d.Device) > 1 {
+	if plan.DevicesOf(d.Device) > 1 {
 		t.sources()
 		t.devices()
 	}
@@ -145,7 +145,7 @@ func (t *tidier) readersOf(device []uint8, i graph.OpID) uint8 {
 // devices gives up one device after another, the least busy first: all its ops go to the
 // device with which it exchanges most, or to the next.
 func (t *tidier) devices() {
-	for given := true; given && Devices(t.d.Device) > 1; {
+	for given := true; given && plan.DevicesOf(t.d.Device) > 1; {
 		given = false
 		busy := map[uint8]float64{}
 		for i, d := range t.d.Device {
@@ -227,5 +227,5 @@ func tidyNote(g *graph.Graph, before, after []uint8, value string, tries int) st
 		return ""
 	}
 	return fmt.Sprintf("tidied at %s: %s moved, %d of %d devices, %v sent in place of %v; %s more",
-		value, words.Count(moved, "op", "ops"), Devices(after), Devices(before), Traffic(g, after), Traffic(g, before), words.Count(tries, "evaluation", "evaluations"))
+		value, words.Count(moved, "op", "ops"), plan.DevicesOf(after), plan.DevicesOf(before), Traffic(g, after), Traffic(g, before), words.Count(tries, "evaluation", "evaluations"))
 }

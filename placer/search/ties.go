@@ -2,6 +2,7 @@ package search
 
 import (
 	"placer/graph"
+	"placer/plan"
 	"placer/units"
 )
 
@@ -11,18 +12,6 @@ const tie = 1e-6
 
 // tied reports whether value is as good as best.
 func tied(value, best float64) bool { return value <= best*(1+tie) }
-
-// Devices returns how many devices a placement uses.
-func Devices(device []uint8) (n int) {
-	var used [256]bool
-	for _, d := range device {
-		if !used[d] {
-			used[d] = true
-			n++
-		}
-	}
-	return n
-}
 
 // Traffic returns the bytes that pass between devices in one step: a tensor goes once to
 // every other device that reads it.
@@ -60,12 +49,12 @@ func choose(g *graph.Graph, rows []*Row) int {
 		return best
 	}
 	top := rows[best]
-	devices, bytes := Devices(top.Device), Traffic(g, top.Device)
+	devices, bytes := plan.DevicesOf(top.Device), Traffic(g, top.Device)
 	for k, r := range rows {
 		if r == nil || r.Score.Overflow != top.Score.Overflow || r.Unmeasured != top.Unmeasured || !tied(r.Score.Value, top.Score.Value) {
 			continue
 		}
-		n := Devices(r.Device)
+		n := plan.DevicesOf(r.Device)
 		if n > devices {
 			continue
 		}

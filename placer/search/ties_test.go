@@ -85,12 +85,12 @@ func TestTidy(t *testing.T) {
 	}
 	d := plan.Decision{Device: device, Priority: p.Priority}
 	before := p.Evaluator.Evaluate(d)
-	if Devices(device) != 4 || Traffic(p.Graph, device) == 0 {
-		t.Fatalf("%d devices, %v sent", Devices(device), Traffic(p.Graph, device))
+	if plan.DevicesOf(device) != 4 || Traffic(p.Graph, device) == 0 {
+		t.Fatalf("%d devices, %v sent", plan.DevicesOf(device), Traffic(p.Graph, device))
 	}
 	after, tries := tidy(p.Graph, p.Evaluator.Clone(), d, before.Overflow, upTo(before.Value))
-	if Devices(after.Device) != 1 || Traffic(p.Graph, after.Device) != 0 || tries > tidyTries {
-		t.Errorf("%d devices, %v sent after %d evaluations, want 1 and nothing", Devices(after.Device), Traffic(p.Graph, after.Device), tries)
+	if plan.DevicesOf(after.Device) != 1 || Traffic(p.Graph, after.Device) != 0 || tries > tidyTries {
+		t.Errorf("%d devices, %v sent after %d evaluations, want 1 and nothing", plan.DevicesOf(after.Device), Traffic(p.Graph, after.Device), tries)
 	}
 	if now := p.Evaluator.Evaluate(after); !tied(now.Value, before.Value) {
 		t.Errorf("the step became %v, was %v", now.Value, before.Value)
@@ -118,7 +118,7 @@ func TestTidyKeepsWhatPays(t *testing.T) {
 	}
 	d := plan.Decision{Device: []uint8{0, 1}, Priority: p.Priority}
 	s := p.Evaluator.Evaluate(d)
-	if after, _ := tidy(g, p.Evaluator, d, s.Overflow, upTo(s.Value)); Devices(after.Device) != 2 {
+	if after, _ := tidy(g, p.Evaluator, d, s.Overflow, upTo(s.Value)); plan.DevicesOf(after.Device) != 2 {
 		t.Error("a device that halves the step was given up")
 	}
 }

@@ -47,7 +47,7 @@ type Point struct {
 func (a *Answer) take(r *search.Row) {
 	a.see(r.Decision, r.Score, r.Peak, r.Method)
 	if a.Device == nil || r.Score.Better(a.Score) {
-		a.Decision, a.Score, a.Peak, a.Used, a.Method = r.Decision, r.Score, r.Peak, search.Devices(r.Device), r.Method
+		a.Decision, a.Score, a.Peak, a.Used, a.Method = r.Decision, r.Score, r.Peak, plan.DevicesOf(r.Device), r.Method
 	}
 }
 
@@ -57,14 +57,14 @@ func (a *Answer) consider(p *problem.Problem, d plan.Decision, method string) {
 	peak := p.Peak(d)
 	a.see(d, score, peak, method)
 	if a.Device == nil || score.Better(a.Score) {
-		a.Decision, a.Score, a.Peak, a.Used, a.Method = d.Clone(), score, peak, search.Devices(d.Device), method
+		a.Decision, a.Score, a.Peak, a.Used, a.Method = d.Clone(), score, peak, plan.DevicesOf(d.Device), method
 	}
 }
 
 // see remembers what a plan trades, if it fits.
 func (a *Answer) see(d plan.Decision, score plan.Score, peak []units.Bytes, method string) {
 	if score.Feasible() {
-		a.Seen = append(a.Seen, Point{a.Machine, search.Devices(d.Device), score.Value, slices.Max(peak), method})
+		a.Seen = append(a.Seen, Point{a.Machine, plan.DevicesOf(d.Device), score.Value, slices.Max(peak), method})
 	}
 }
 

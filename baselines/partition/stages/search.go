@@ -94,26 +94,14 @@ func leastOf(all []candidate) candidate {
 func thrifty(all []candidate) candidate {
 	top := leastOf(all)
 	limit := top.score.Value * (1 + worthADevice)
-	end, least := top, devices(top.device)
+	end, least := top, plan.DevicesOf(top.device)
 	for _, c := range all {
-		n := devices(c.device)
+		n := plan.DevicesOf(c.device)
 		if c.score.Overflow == top.score.Overflow && c.score.Value <= limit && (n < least || n == least && c.score.Better(end.score)) {
 			end, least = c, n
 		}
 	}
 	return end
-}
-
-// devices returns how many devices a placement uses.
-func devices(device []uint8) (n int) {
-	var used [256]bool
-	for _, d := range device {
-		if !used[d] {
-			used[d] = true
-			n++
-		}
-	}
-	return n
 }
 
 // moveParts moves single parts between devices that t takes as long as that helps. It returns
