@@ -103,3 +103,30 @@ func TestAsked(t *testing.T) {
 		}
 	}
 }
+
+// TestHybridsInterleave: where several stages a rank shorten the best pipeline of a mesh, the row has
+// them, and no number of them that is tried is shorter.
+func TestHybridsInterleave(t *testing.T) {
+	m, err := hw.Take("a100", 4, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, err := NewComparison(source(), family("llama:layers=8,hidden=1024,heads=8,kv_heads=8,ffn=4096,seq=512,vocab=8000"), m, Config{Batch: 8, Clock: func() float64 { return 0 }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain := strategy.Strategy{Mesh: strategy.Mesh{Data: 2, Pipeline: 2, Tensor: 1}, Schedule: strategy.OneFOneB, MicroBatches: 2, Chunks: 1, Bucket: strategy.DefaultBucket}
+	first, err := x.Simulate(plain)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tried := 0
+	s, r := x.interleaved(t.Context(), plain, first, &tried)
+	if s.Schedule != strategy.Interleaved || r.Seconds >= first.Seconds || tried != len(severalChunks) {
+		t.Errorf("%v takes %g s, %v %g, %d tried", plain, first.Seconds, s, r.Seconds, tried)
+	}
+	row := x.best(t.Context(), NameHybrid, []strategy.Strategy{plain})
+	if row.Result == nil || row.Seconds > r.Seconds {
+		t.Errorf("the row has %v, %v", row.Strategy, row.Result)
+	}
+}

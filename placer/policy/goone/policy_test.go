@@ -131,11 +131,9 @@ func TestPolicyAblations(t *testing.T) {
 	}
 }
 
-// TestRewards: -sqrt(time/baseline) with the serial sum on the first device as
-// baseline, -10 for what does not fit, and a round's infeasible samples rank below its
-// feasible ones without drowning them (GO, section 4.1).
-func TestRewards(t *testing.T) {
-	p := problemtest.OnP100s(t, "wavenet2", 2, plan.Place)
+// trainerOf returns a trainer of chains on p, of one worker.
+func trainerOf(t *testing.T, p *plan.Problem) *trainer {
+	t.Helper()
 	run, err := rollout.New(p, "test", 1)
 	if err != nil {
 		t.Fatal(err)
@@ -143,6 +141,15 @@ func TestRewards(t *testing.T) {
 	x := &trainer{Policy: &Policy{config: Default()}, ctx: t.Context(), run: run, decoder: rollout.NewDecoder(p), seconds: p.Evaluator.OpSeconds(0)}
 	x.decoder.On(p.Units.Levels[unit.Chain], false)
 	run.Decodes(x.decoder.Decode)
+	return x
+}
+
+// TestRewards: -sqrt(time/baseline) with the serial sum on the first device as
+// baseline, -10 for what does not fit, and a round's infeasible samples rank below its
+// feasible ones without drowning them (GO, section 4.1).
+func TestRewards(t *testing.T) {
+	p := problemtest.OnP100s(t, "wavenet2", 2, plan.Place)
+	x := trainerOf(t, p)
 	rewards := make([]float32, 1)
 	if err := x.Rewards([][]int32{make([]int32, x.decoder.Units.NumUnits())}, rewards); err != nil {
 		t.Fatal(err)
@@ -151,7 +158,7 @@ func TestRewards(t *testing.T) {
 	for _, s := range x.seconds {
 		sum += s
 	}
-	if want := -math.Sqrt(run.Scores[0].Value / sum); math.Abs(float64(rewards[0])-want) > 1e-6 {
+	if want := -math.Sqrt(x.run.Scores[0].Value / sum); math.Abs(float64(rewards[0])-want) > 1e-6 {
 		t.Errorf("reward %g, want %g", rewards[0], want)
 	}
 	rewards = []float32{-0.5, -1, -10}
@@ -287,13 +294,7 @@ func (c crowded) Evaluate(d plan.Decision) plan.Score {
 func TestRewardsOfARound(t *testing.T) {
 	p := problemtest.OnP100s(t, "wavenet2", 2, plan.Place)
 	p.Evaluator = crowded{p.Evaluator}
-	run, err := rollout.New(p, "test", 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	x := &trainer{Policy: &Policy{config: Default()}, ctx: t.Context(), run: run, decoder: rollout.NewDecoder(p), seconds: p.Evaluator.OpSeconds(0)}
-	x.decoder.On(p.Units.Levels[unit.Chain], false)
-	run.Decodes(x.decoder.Decode)
+	x := trainerOf(t, p)
 	n := x.decoder.Units.NumUnits()
 	one, split, last := make([]int32, n), make([]int32, n), make([]int32, n)
 	for u := range n {

@@ -3,6 +3,7 @@ package sequential
 import (
 	"bytes"
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -145,5 +146,21 @@ func TestSparingTuning(t *testing.T) {
 		if refused := err != nil && strings.Contains(err.Error(), "its share of the time"); refused != c.refused {
 			t.Errorf("sparing %v with %g s: outcome %v, error %v", c.sparing, c.seconds, o, err)
 		}
+	}
+}
+
+// failing cannot learn.
+type failing struct{ crossEntropy }
+
+func (failing) fit(context.Context, *tuning, []*elite, int) error { return errors.New("no gradient") }
+
+// TestTuningThatFails: a learner's error ends the steps, not what was found before them.
+func TestTuningThatFails(t *testing.T) {
+	p, err := small.Problem()
+	must(t, err)
+	o, err := Tuner{Policy: policy(t, 16), Config: quickTune()}.place(t.Context(), p, "test", failing{})
+	must(t, err)
+	if got := p.Evaluator.Evaluate(p.Complete(o.Decision)); got != o.Score || len(o.Notes) != 1 || !strings.Contains(o.Notes[0], "learning ended early: no gradient") {
+		t.Errorf("%v, the plan takes %v; notes %q", o.Score, got, o.Notes)
 	}
 }
