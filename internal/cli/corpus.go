@@ -55,7 +55,7 @@ func (c *console) corpusCommand() *cobra.Command {
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&f.out, "out", "", "folder of the corpus; one that exists is gone on with")
+	fl.StringVar(&f.out, "out", "", "folder of the corpus; an existing one is continued")
 	fl.IntVar(&f.problems, "problems", 3000, "problems that the corpus is to have")
 	fl.Float64Var(&f.config.Seconds, "seconds", f.config.Seconds, "processor time that the search of a problem takes at least")
 	fl.IntVar(&f.config.Evaluations, "evaluations", 0, "evaluations of the search of a problem, in place of --seconds")

@@ -54,12 +54,12 @@ func (c *console) movesCommand() *cobra.Command {
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&out, "out", "", "folder of the network; one that exists is gone on with")
+	fl.StringVar(&out, "out", "", "folder of the network; an existing one is continued")
 	fl.StringVar(&cache, "cache", "", "folder that keeps judged moves, for several networks (default: judged in --out)")
 	fl.StringVar(&tasks, "tasks", tasks, "what the moves decide on: place, or "+plan.AllTasks.String())
 	fl.IntVar(&k.Problems, "problems", k.Problems, "problems that are annealed")
 	fl.IntVar(&k.Evaluations, "evaluations", k.Evaluations, "evaluations of the annealing of each; of all tasks 4000")
-	fl.StringSliceVar(&k.HeldOut, "hold-out", nil, "families that stay out, with their kin")
+	fl.StringSliceVar(&k.HeldOut, "hold-out", nil, "families that are held out, with those related to them")
 	fl.IntVar(&k.Hidden, "hidden", k.Hidden, "width of the network's layers")
 	fl.IntVar(&k.Epochs, "epochs", k.Epochs, "passes over all moves")
 	fl.Float64Var(&k.Rate, "rate", k.Rate, "learning rate")
