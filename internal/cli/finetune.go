@@ -136,7 +136,7 @@ func (c *console) finetune(ctx context.Context, f *finetuneFlags) error {
 	case ctx.Err() == nil:
 		return nil
 	case f.out != "":
-		return interrupted("interrupted; the same command goes on")
+		return interrupted("interrupted; run the same command to continue")
 	}
 	return interrupted("interrupted; this is the best so far")
 }

@@ -29,8 +29,8 @@ func (c *console) movesCommand() *cobra.Command {
 		Long: "moves draws problems of many families on many machines, anneals each by chance alone,\n" +
 			"and trains a network on the moves that the simulator has judged: which of them\n" +
 			"shortens the step, and by how much. Moves are of placement alone, or, with --tasks\n" +
-			"place,schedule,fuse, of all tasks. The same command goes on where a stopped or killed\n" +
-			"one was, and ends with the same network.",
+			"place,schedule,fuse, of all tasks. The same command continues a run that was\n" +
+			"stopped or killed, and ends with the same network.",
 		Example: "  placer pretrain moves --out runs/moves\n  placer pretrain moves --hold-out gnmt --cache runs/judged --out runs/moves-without-gnmt",
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -86,7 +86,7 @@ func (c *console) trainMoves(ctx context.Context, k proposer.Config, out, cache 
 		},
 	})
 	if errors.Is(err, context.Canceled) {
-		return interrupted("interrupted; the same command goes on")
+		return interrupted("interrupted; run the same command to continue")
 	}
 	if err != nil {
 		return err

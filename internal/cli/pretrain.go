@@ -172,7 +172,7 @@ func (c *console) pretrain(ctx context.Context, f *pretrainFlags, problems []cor
 	policy, err := sequential.Pretrain(ctx, f.config, from, host)
 	if err != nil {
 		if errors.Is(err, context.Canceled) {
-			return interrupted("interrupted; the same command goes on")
+			return interrupted("interrupted; run the same command to continue")
 		}
 		return err
 	}

@@ -179,7 +179,7 @@ func (c *console) readResult(dir string) (*report.Search, error) {
 	var doc report.Search
 	switch err := search.ReadDocument(path, &doc); {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("%s: the search has no result yet; to go on: placer search --resume %s", dir, dir)
+		return nil, fmt.Errorf("%s: the search has no result yet; to continue: placer search --resume %s", dir, dir)
 	case err != nil:
 		return nil, err
 	case doc.Format != report.SearchFormat || len(doc.Rows) == 0:

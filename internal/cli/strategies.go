@@ -186,9 +186,9 @@ func (c *console) strategies(ctx context.Context, f *strategiesFlags) error {
 	}
 	switch best := strategies.Best(rows); {
 	case ctx.Err() != nil:
-		return interrupted("interrupted: ways that were left are not in the table")
+		return interrupted("interrupted: strategies not simulated yet are not in the table")
 	case best == nil:
-		return fmt.Errorf("graph %s: no way to divide its step was found", g.Name())
+		return fmt.Errorf("graph %s: no strategy can divide its step; the table says why", g.Name())
 	case !doc.Feasible():
 		return tooMuch(best.Score())
 	case f.output != "" && file == nil:
