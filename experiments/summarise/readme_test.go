@@ -41,43 +41,113 @@ func (s stated) check(t *testing.T, name, text string) (at [][2]int) {
 	return at
 }
 
-// names are what has digits in README.md without being a figure.
-var names = regexp.MustCompile("1 - step time|NeurIPS 2020|ICLR 20(18|20)|table 2|H100|B200|H200|A100|`[^`]*`|\\]\\([^)]*\\)")
+// names are what has digits in the pages without being a figure.
+var names = regexp.MustCompile("1 - step time|NeurIPS 2020|ICLR 20(18|20)|table 2|H100|B200|H200|A100|P100|V100|`[^`]*`|\\]\\([^)]*\\)")
 
-// TestReadmeFigures: every figure below "What it shows" in README.md is the recorded one, and
-// every paragraph there names the command that repeats it.
+// TestReadmeFigures: every figure of README.md below "How accurate it is", and of
+// docs/results.md below "In short", is the recorded one, and every row and paragraph there
+// names the command that repeats it.
 func TestReadmeFigures(t *testing.T) {
-	_, text, _ := strings.Cut(read(t, "../../README.md"), "## What it shows\n")
-	text, _, _ = strings.Cut(text, "\n## ")
-	left := []byte(text)
-	for _, s := range recorded(t) {
-		for _, span := range s.check(t, "README.md", text) {
-			for k := span[0]; k < span[1]; k++ {
-				left[k] = ' '
-			}
-		}
-	}
-	for _, x := range regexp.MustCompile(`[^.]*\d[^.]*`).FindAllString(names.ReplaceAllString(string(left), " "), -1) {
-		t.Errorf("README.md has a figure that nothing holds to a record: %q", strings.TrimSpace(x))
-	}
 	targets := read(t, "../../Makefile")
-	for line := range strings.Lines(text) {
-		if !strings.HasPrefix(line, "- **") || strings.HasPrefix(line, "- **Not shown yet.**") {
-			continue
+	for _, x := range []struct {
+		page, heading, line string // line begins what has to name a command
+		stated              []stated
+	}{
+		{"README.md", "## How accurate it is\n", "| measured", readme(t)},
+		{"docs/results.md", "## In short\n", "- **", recorded(t)},
+	} {
+		_, text, found := strings.Cut(read(t, "../../"+x.page), x.heading)
+		if !found {
+			t.Fatalf("%s has no heading %q", x.page, x.heading)
 		}
-		commands := regexp.MustCompile("`(?:[A-Z]+=\\S+ )*(make|go test) ([^`]*)`").FindAllStringSubmatch(line, -1)
-		if len(commands) == 0 {
-			t.Errorf("README.md names no command for %q", line)
-		}
-		for _, c := range commands {
-			if c[1] == "make" && !regexp.MustCompile(`(?m)^`+regexp.QuoteMeta(strings.Fields(c[2])[0])+`:|^\S+.* `+regexp.QuoteMeta(strings.Fields(c[2])[0])+`:`).MatchString(targets) {
-				t.Errorf("README.md: the Makefile has no target for %q", c[0])
+		text, _, _ = strings.Cut(text, "\n## ")
+		left := []byte(text)
+		for _, s := range x.stated {
+			for _, span := range s.check(t, x.page, text) {
+				for k := span[0]; k < span[1]; k++ {
+					left[k] = ' '
+				}
 			}
+		}
+		for _, y := range regexp.MustCompile(`[^.]*\d[^.]*`).FindAllString(names.ReplaceAllString(string(left), " "), -1) {
+			t.Errorf("%s has a figure that nothing holds to a record: %q", x.page, strings.TrimSpace(y))
+		}
+		lines := 0
+		for line := range strings.Lines(text) {
+			if !strings.HasPrefix(line, x.line) {
+				continue
+			}
+			lines++
+			commands := regexp.MustCompile("`(?:[A-Z]+=\\S+ )*(make|go test) ([^`]*)`").FindAllStringSubmatch(line, -1)
+			if len(commands) == 0 {
+				t.Errorf("%s names no command for %q", x.page, line)
+			}
+			for _, c := range commands {
+				if c[1] == "make" && !regexp.MustCompile(`(?m)^`+regexp.QuoteMeta(strings.Fields(c[2])[0])+`:|^\S+.* `+regexp.QuoteMeta(strings.Fields(c[2])[0])+`:`).MatchString(targets) {
+					t.Errorf("%s: the Makefile has no target for %q", x.page, c[0])
+				}
+			}
+		}
+		if lines < 4 {
+			t.Errorf("%s has %d lines with a command: it has changed its form", x.page, lines)
 		}
 	}
 }
 
-// recorded returns what README.md states under "What it shows" with what is recorded.
+// TestTrustFigures: the table of docs/trust.md is that of published steps by class.
+func TestTrustFigures(t *testing.T) {
+	page := read(t, "../../docs/trust.md")
+	for name, class := range map[string]string{
+		"training on one GPU":                       "training, one GPU",
+		"inference on one GPU":                      "inference, one GPU",
+		"decoding on one GPU":                       "decoding, one GPU",
+		"sharded data parallel, one host":           "data parallel, sharded",
+		"sharded over 2 to 16 hosts":                "sharded over hosts",
+		"tensor parallel training":                  "tensor parallel training",
+		"pipeline with tensor parallelism, 64 GPUs": "pipelines of split products",
+		"tensor parallel decoding":                  "tensor parallel decoding",
+	} {
+		f := byClass(t, class, 1, 2, 3, 4)
+		if row := fmt.Sprintf("| %s | %s | %s | %s to %s |", name, f[0], f[1], f[2], f[3]); !strings.Contains(page, row) {
+			t.Errorf("docs/trust.md lacks %q", row)
+		}
+	}
+	if f := byClass(t, "expert parallel training", 1, 2); !strings.Contains(page, fmt.Sprintf("| mixture of experts, training | %s | %s | |", f[0], f[1])) {
+		t.Errorf("docs/trust.md lacks the mixture of experts")
+	}
+}
+
+// readme returns what README.md states under "How accurate it is" with what is recorded.
+func readme(t *testing.T) []stated {
+	budgets := searchBudgets(t)
+	errors, _ := pytorch(t)
+	card := onCard(t)
+	return []stated{
+		{`predicted / published is (\S+) in the geometric mean over (\d+) steps; (\d+) are within a quarter`, byClass(t, "all", 2, 1, 5)},
+		{`mean error (\S+) to (\S+); the best plan by prediction`, errors},
+		{`mean error (\S+) over (\d+) steps`, []string{card[3], card[2]}},
+		{`(\d) of (\d) within (\d+%); the others`, card[4:]},
+		{`are predicted (\d+%) to (\d+%) too short`, tooShort(t)},
+		{`mean error (\S+) on an H100, (\S+) on a B200, (\S+) on an A100`, halfPrecision(t)},
+		{`two minutes of search find simulated steps that are (\S+) shorter than a human expert's in the geometric mean, one second (\S+) \(`, []string{budgets[2], budgets[0]}},
+	}
+}
+
+// halfPrecision returns the mean errors of half-precision products that docs/hardware-models.md
+// states: on an H100, a B200 and an A100.
+func halfPrecision(t *testing.T) (all []string) {
+	page := read(t, "../../docs/hardware-models.md")
+	for _, of := range [][2]string{{"H100", "bf16"}, {"B200", "bf16"}, {"A100[^|]*Llama", "f16"}} {
+		m := regexp.MustCompile(`(?m)^\| ` + of[0] + `[^|]*\| ` + of[1] + ` products \| three-fold, unseen shapes \| \d+ \| ([\d.]+%) \|`).FindStringSubmatch(page)
+		if m == nil {
+			t.Fatalf("docs/hardware-models.md has no error of %s", of[0])
+		}
+		all = append(all, m[1])
+	}
+	return all
+}
+
+// recorded returns what docs/results.md states under "In short" with what is recorded.
 func recorded(t *testing.T) []stated {
 	policy, chance := overHDP(t, "GO-one"), overHDP(t, "random-best")
 	joint, moved := figure6(t), transfers(t)
@@ -88,13 +158,6 @@ func recorded(t *testing.T) []stated {
 	wins, runs := winsOverHDP(t)
 	regal := regalOver(t)
 	paper := regexp.MustCompile(`(?m)^\| REGAL \| [\d.]+% \(([\d.]+)\)`).FindStringSubmatch(read(t, "../regal/README.md"))
-	products := func(device, dtype string) string {
-		m := regexp.MustCompile(`(?m)^\| ` + device + `[^|]*\| ` + dtype + ` products \| three-fold, unseen shapes \| \d+ \| ([\d.]+%) \|`).FindStringSubmatch(read(t, "../../docs/hardware-models.md"))
-		if m == nil {
-			t.Fatalf("docs/hardware-models.md has no error of %s", device)
-		}
-		return m[1]
-	}
 	speed := regexp.MustCompile(`no allocation: (\d+)\.\d M ops/s`).FindStringSubmatch(read(t, "../../docs/results.md"))
 	if untrained == nil || paper == nil || speed == nil {
 		t.Fatal("a table that README.md refers to has changed its form")
@@ -103,29 +166,29 @@ func recorded(t *testing.T) []stated {
 	return []stated{
 		{`On the (\d+) graphs and machines of table 2`, []string{rows}},
 		{`two minutes of search find steps that are (\S+) shorter than the human expert's in the geometric mean, ten seconds (\S+), one second (\S+) \(medians of six seeds`, []string{budgets[2], budgets[1], budgets[0]}},
-		{`in the same two minutes on the graph at hand, finds steps that are (\S+) shorter`, []string{twoPolicy}},
-		{`places these graphs (\S+) shorter than the expert, in (\S+) to (\S+) seconds of processor time; sixteen placements that are all judged are (\S+) shorter at best, in (\S+) to (\S+) seconds`,
+		{`on the graph at hand in the same two minutes, finds steps that are (\S+) shorter`, []string{twoPolicy}},
+		{`other families of models finds steps that are (\S+) shorter than the expert's in (\S+) to (\S+) seconds of processor time: [^.]*\. Sixteen placements of the policy alone, all simulated, reach (\S+) in (\S+) to (\S+) seconds`,
 			slices.Concat([]string{percent(moved.best.mean())}, rangeOf(t, "zero_shot_cpu_seconds"), []string{percent(moved.direct.mean())}, rangeOf(t, "direct_16_cpu_seconds"))},
 		{`Fine-tuned in (\d+) steps it reaches (\S+), which is (\S+) longer than five minutes of search`, []string{"49", percent(moved.tuned.mean()), percent(-moved.tunedLonger.mean())}},
-		{`begun with an untrained network it comes to (\S+) on (\d+) rows where the trained one has (\S+) \(one seed`, []string{untrained[3], untrained[1], untrained[2]}},
+		{`from an untrained network it reaches (\S+) on (\d+) rows, from the trained one (\S+) \(one seed`, []string{untrained[3], untrained[1], untrained[2]}},
 		{`gives steps (\S+) shorter than learning them one by one with the same budget, and shorter than learning any two of them in all (\d+) cases`, []string{percent(joint.single.mean()), fmt.Sprint(len(joint.pair))}},
 		{`GO's policy finds steps that are (\d+)%, (\d+)% and (\d+)% shorter than those of HDP`, policy},
 		{`on three graphs, in (\d+) of (\d+) runs`, []string{wins, runs}},
 		{`The best of as many random placements is (\d+)% and (\d+)% shorter and (\d+)% longer`, chance},
 		{`its policy is (\S+) better than the genetic algorithm it improves \((\S+) in the paper, ICLR 2020\), and a solver of our own is (\S+) better`, []string{regal["REGAL, no warm start"], rounded(t, paper[1]), regal["phases, quick"]}},
-		{`best contiguous splits of (\S+) published instances are found, to six digits, in at most ([\d.]+) seconds each`, contiguous(t)},
+		{`optimal contiguous splits of (\S+) published instances are found, to six digits, in at most ([\d.]+) seconds each`, contiguous(t)},
 		{`It simulates (\d+) million operations a second`, speed[1:]},
 		{`on ([\d,]+) random cases in every test run`, []string{oracleCases(t)}},
-		{`mean error on measured half-precision matrix products is (\S+) on an H100, (\S+) on a B200 and (\S+) on an A100`, []string{products("H100", "bf16"), products("B200", "bf16"), products("A100[^|]*Llama", "f16")}},
-		{`(\d+) steps of systems that others tuned and measured, in training and serving, are predicted (\S+) times as long in the geometric mean, (\d+) of them within a quarter`, byClass(t, "all", 1, 2, 5)},
-		{`(\d+) are of training sharded over 16 to 128 GPUs \((\S+)\)`, byClass(t, "sharded over hosts", 1, 2)},
-		{`training sharded over (\d+) to (\d+) GPUs`, gpusOf(t, "sharded over hosts")},
-		{`of (\d+) billion parameters in a pipeline of split products on (\d+) GPUs \(within (\d+%)\)`, []string{"175", gpusOf(t, "pipelines of split products")[0], farthest(t, "pipelines of split products")}},
+		{`mean error on measured half-precision matrix products is (\S+) on an H100, (\S+) on a B200 and (\S+) on an A100`, halfPrecision(t)},
+		{`The predicted step time is (\S+) of the published one in the geometric mean over (\d+) training and serving steps of systems that others tuned and measured; (\d+) are within a quarter`, byClass(t, "all", 2, 1, 5)},
+		{`(\d+) of these train with parameters sharded over 16 to 128 GPUs \((\S+)\)`, byClass(t, "sharded over hosts", 1, 2)},
+		{`parameters sharded over (\d+) to (\d+) GPUs`, gpusOf(t, "sharded over hosts")},
+		{`of (\d+) billion parameters in a pipeline with tensor parallelism on (\d+) GPUs \(within (\d+%)\)`, []string{"175", gpusOf(t, "pipelines of split products")[0], farthest(t, "pipelines of split products")}},
 		{`(\d+) to (\d+) placements each`, placements(t)},
-		{`in two and four parts the plans found are (\d+%) to (\d+%) shorter than the expert's with TensorFlow's default fusion, as measured; the simulator predicts (\d+) steps of five workloads within (\S+) in the mean, and the steps of (\d) of (\d) PyTorch models within (\d+%)`, onCard(t)},
-		{`Random plans of three of the workloads are predicted within (\S+) to (\S+) in the mean`, randomPlans(t)},
-		{`The other three PyTorch models are predicted (\d+%) to (\d+%) too short`, tooShort(t)},
-		{`predicts a step within (\S+) to (\S+) in the mean and ranks placements with Kendall's tau (\S+) to (\S+),`, slices.Concat(errors, taus)},
+		{`The plans found are (\d+%) to (\d+%) shorter, as measured, than the expert's with TensorFlow's default fusion\. The simulator predicts (\d+) steps of five workloads with a mean error of (\S+)\. [^.]* is [\d.]+% to [\d.]+%, [^.]*\. The steps of (\d) of (\d) PyTorch models are predicted within (\d+%)`, onCard(t)},
+		{`random plans of three of these workloads the mean error is (\S+) to ([\d.]+%),`, randomPlans(t)},
+		{`the other three are predicted (\d+%) to (\d+%) too short`, tooShort(t)},
+		{`predicted steps is (\S+) to (\S+), Kendall's tau between predicted and measured ranking (\S+) to (\S+),`, slices.Concat(errors, taus)},
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 )
 
 // ErrNoAttention says that a graph has no core of attention that holds anything.
-var ErrNoAttention = errors.New("no attention is there whose scores are kept for its gradients")
+var ErrNoAttention = errors.New("no attention stores its scores for the backward pass, so that recompute=selective has nothing to recompute; recompute takes whole layers")
 
 // Attention returns g with the cores of its attention computed again before their
 // gradients, all else kept: selective recomputation (Korthikanti et al., arXiv:2205.05198,

@@ -34,8 +34,8 @@ func (c *console) goBenchCommand(b bench.GO, short, long string) *cobra.Command 
 	cmd := &cobra.Command{
 		Use:   b.Name,
 		Short: short,
-		Long: long + "\n\nEach trial is kept in the folder of --out as it ends; the same command goes on\n" +
-			"where it was stopped, with other workloads, machine models or seeds it adds to it.",
+		Long: long + "\n\nEach trial is kept in the folder of --out as it ends; the same command\n" +
+			"continues where it was stopped; with other workloads, machines or seeds it adds to it.",
 		Example: "  placer bench " + b.Name + " --evaluations 4000 --seeds 6 --out runs/" + b.Name + "\n" +
 			"  placer bench " + b.Name + " --workload trfxl2 --evaluations 500 --markdown",
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -77,7 +77,7 @@ func (c *console) benchRegalCommand() *cobra.Command {
 	fl.IntVar(&t.Samples, "train-samples", t.Samples, "samples of each graph")
 	fl.IntVar(&t.Evaluations, "train-evaluations", t.Evaluations, "evaluations of a search that rewards a sample")
 	fl.Float64Var(&t.LearningRate, "train-rate", t.LearningRate, "learning rate of REINFORCE")
-	fl.StringVar(&f.Out, "out", "", "folder that keeps each graph's results as it ends, and the tables; the same command goes on where it was stopped")
+	fl.StringVar(&f.Out, "out", "", "folder that keeps each graph's results as it ends, and the tables; the same command continues where it was stopped")
 	fl.BoolVar(&asJSON, "json", false, "print one JSON document")
 	fl.StringVar(&csvFile, "csv", "", "write the rows as CSV to this file; - prints them instead of the table")
 	return cmd

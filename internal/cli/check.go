@@ -25,11 +25,11 @@ func (c *console) checkCommand() *cobra.Command {
 	var static, strict, asJSON bool
 	cmd := &cobra.Command{
 		Use:   "check",
-		Short: "Find the faults of anybody's placement, and what would mend them",
-		Long: "check reads a placement, a plan of this program or another's, and says what cannot run,\n" +
-			"what does not fit, and what costs time for nothing. A warning's change has been\n" +
-			"simulated and makes the step shorter by at least a thousandth. It ends with 1 where\n" +
-			"there is an error, or with --strict a warning, and with 0 otherwise.",
+		Short: "Find the faults of a placement and the change that mends each",
+		Long: "check reads a placement, as a plan of this program or in another program's form, and\n" +
+			"reports what cannot run, what does not fit, and what costs time without need. For a\n" +
+			"warning, the change has been simulated and shortens the step by at least 0.1%. The\n" +
+			"exit code is 1 where there is an error, or with --strict a warning, and 0 otherwise.",
 		Example: "  placer check --workload gnmt8 --gpus 8 --plan runs/gnmt8-p100-1/plan.json\n" +
 			"  placer check --graph model.onnx --machine box.json --plan device_map.json --strict\n" +
 			"  placer check --graph bert24_training.json --plan split.json",

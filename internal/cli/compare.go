@@ -37,11 +37,11 @@ func (c *console) compareCommand() *cobra.Command {
 	var f compareFlags
 	cmd := &cobra.Command{
 		Use:   "compare",
-		Short: "Run methods on graphs, machines and seeds at one budget, side by side",
-		Long: "compare runs every method on every case with every seed at the same budget and\n" +
-			"prints medians with intervals, wins and losses, the worst regression and the gap\n" +
-			"to the proven bound. Each trial is kept as it ends: a stopped comparison goes on\n" +
-			"with --resume. NAME*4 runs a method at four times the budget.\n\n" +
+		Short: "Compare methods on graphs, machines and seeds at equal budget",
+		Long: "compare runs every method on every case (a graph on a machine) with every seed at the\n" +
+			"same budget. It prints medians with intervals, wins and losses, the worst regression\n" +
+			"and the gap to the proven bound. Each trial is saved when it ends; --resume continues\n" +
+			"a comparison that was stopped. NAME*4 runs a method at four times the budget.\n\n" +
 			"--audit recomputes every aggregate of a results file from the times in it.",
 		Example: "  placer compare --workload rnnlm2,gnmt2 --methods human,metis,anneal,hdp,GO-one --evaluations 2000\n" +
 			"  placer compare --graph model.onnx --gpu a100,h100 --gpus 2,4 --seconds 30s --seeds 6 --out a100\n" +
@@ -82,7 +82,7 @@ func (c *console) compareCommand() *cobra.Command {
 	fl.StringVar(&f.Against, "against", "", "method that the others are measured against (default human, or the first)")
 	addWorkers(fl, &f.workers, "trials that run at once")
 	fl.StringVar(&f.out, "out", "", "folder of the comparison (default runs/compare, numbered if taken)")
-	fl.StringVar(&f.resume, "resume", "", "go on with the comparison in this folder")
+	fl.StringVar(&f.resume, "resume", "", "continue the comparison in this folder")
 	fl.StringVar(&f.audit, "audit", "", "recompute every aggregate of this results file and report what differs")
 	fl.BoolVar(&f.list, "list", false, "list the methods")
 	f.form.add(cmd)

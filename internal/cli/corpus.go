@@ -31,7 +31,7 @@ func (c *console) corpusCommand() *cobra.Command {
 		Short: "Make problems to pretrain on, each with the best plan of a long search",
 		Long: "corpus draws problems of many families on many machines and searches each for a while,\n" +
 			"for placement, schedule and fusion. The folder's file holds a line for each problem. The\n" +
-			"same command goes on where a stopped or killed one was, or to more problems; with\n" +
+			"same command continues a run that was stopped or killed, or adds problems; with\n" +
 			"--evaluations it ends with the same file.",
 		Example: "  placer pretrain corpus --out runs/corpus --problems 3000\n  placer pretrain corpus --out runs/corpus --check",
 		Args:    noArguments,
@@ -55,7 +55,7 @@ func (c *console) corpusCommand() *cobra.Command {
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&f.out, "out", "", "folder of the corpus; one that exists is gone on with")
+	fl.StringVar(&f.out, "out", "", "folder of the corpus; an existing one is continued")
 	fl.IntVar(&f.problems, "problems", 3000, "problems that the corpus is to have")
 	fl.Float64Var(&f.config.Seconds, "seconds", f.config.Seconds, "processor time that the search of a problem takes at least")
 	fl.IntVar(&f.config.Evaluations, "evaluations", 0, "evaluations of the search of a problem, in place of --seconds")
@@ -79,7 +79,7 @@ func (c *console) makeCorpus(ctx context.Context, f *corpusFlags) error {
 		},
 	})
 	if errors.Is(err, context.Canceled) {
-		return interrupted("interrupted; the same command goes on")
+		return interrupted("interrupted; run the same command to continue")
 	}
 	if err != nil {
 		return err

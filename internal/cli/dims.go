@@ -19,7 +19,7 @@ type dimsValue struct {
 
 // addDims adds the flag that gives the sizes that a graph file leaves open.
 func addDims(fl *pflag.FlagSet, to *map[string]int64) {
-	fl.Var(&dimsValue{to, map[string]int64{}}, "dim", "size that a graph file leaves open, `NAME=N` as batch=32; repeatable")
+	fl.Var(&dimsValue{to, map[string]int64{}}, "dim", "size of an open dimension of a graph file, `NAME=N` as batch=32; repeatable")
 }
 
 // Set implements pflag.Value: text is NAME=N, or several behind commas.

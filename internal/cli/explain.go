@@ -18,11 +18,12 @@ func (c *console) explainCommand() *cobra.Command {
 	var evaluations int
 	cmd := &cobra.Command{
 		Use:   "explain",
-		Short: "Say where a plan's step goes, what binds, and what would help",
-		Long: "explain sums the critical path of a plan's step by layer of the model (or module), by\n" +
-			"kind of op and by transfer; the parts sum to the step. It says which device or link\n" +
-			"binds and what could wait, and simulates the plan again on machines that differ in one\n" +
-			"figure. The row of one device more is a short search from the plan.",
+		Short: "Say where a plan's step time goes, what limits it, and what would help",
+		Long: "explain divides the critical path of a plan's step by layer of the model (or module),\n" +
+			"by kind of op and by transfer; the parts sum to the step time. It names the device or\n" +
+			"link that limits the step and the work that could end later, and simulates the plan\n" +
+			"again on machines that differ in one figure. The row of one device more is a short\n" +
+			"search that starts from the plan.",
 		Example: "  placer explain --workload gnmt8 --gpus 8 --plan runs/gnmt8-p100-1/plan.json",
 	}
 	in.add(cmd.Flags())
@@ -64,9 +65,9 @@ func (c *console) diffCommand() *cobra.Command {
 		Use:   "diff A B",
 		Short: "Say what moved between two plans, and the gain of each move",
 		Long: "diff compares two plans of one graph on one machine: which ops moved, with how many\n" +
-			"bytes, from which device to which, and the gain of each group of moves. The groups\n" +
-			"are moved one after another, each time the one that helps most, and the plan is\n" +
-			"simulated after each; the gains sum to the difference of the steps.",
+			"bytes, from which device to which, and the gain of each group of moves. The groups are\n" +
+			"moved one after another, the most helpful first, and the plan is simulated after each\n" +
+			"move; the gains sum to the difference of the step times.",
 		Example: "  placer diff human.json runs/gnmt8-p100-1/plan.json --workload gnmt8 --gpus 8",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 2 {

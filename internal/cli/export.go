@@ -41,15 +41,16 @@ func (c *console) exportCommand() *cobra.Command {
 	var f exportFlags
 	cmd := &cobra.Command{
 		Use:   "export",
-		Short: "Write a placement in another program's form, or another program's as a plan",
-		Long: "export turns a plan into the form of the program whose file the graph came from: a\n" +
-			"split of a dnn-partitioning instance, or a PipeDream profile with the stage of every\n" +
-			"layer. With --split, or for a profile that names stages, it writes that placement\n" +
-			"as a plan instead. --to schedule writes what a runtime needs of any plan: the ops by\n" +
-			"name, with their devices, in the order of their simulated start.\n\n" +
-			"--to accelerate, vllm and the like write a placement of modules for that program\n" +
-			"(docs/doors.md). What such a form cannot say is brought to the nearest plan that it\n" +
-			"can, and the cost of that is said. 'placer simulate --plan' reads these forms back.",
+		Short: "Write a plan for another program, or another program's as a plan",
+		Long: "export writes a plan in the form of another program. --to schedule writes what any\n" +
+			"runtime needs: the ops by name, with their devices, in the order of their simulated\n" +
+			"start. --to vllm, accelerate, deepspeed and the like write a placement of modules\n" +
+			"(docs/doors.md); where such a form cannot express the plan, the nearest plan that it\n" +
+			"can express is written, and both costs are printed. 'placer simulate --plan' reads\n" +
+			"these forms back.\n\n" +
+			"A graph from a dnn-partitioning or PipeDream file has forms of its own, --to split and\n" +
+			"--to pipedream. With --split, or for a profile that names stages, export writes that\n" +
+			"placement as a plan.",
 		Example: "  placer export --graph model.json --machine here.json --plan runs/gpt/plan.json \\\n" +
 			"     --to schedule -o schedule.json\n" +
 			"  placer export --graph bert24_training.json --plan runs/bert/plan.json --to split -o split.json\n" +

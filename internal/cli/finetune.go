@@ -37,12 +37,12 @@ func (c *console) finetuneCommand() *cobra.Command {
 	t := &f.config
 	cmd := &cobra.Command{
 		Use:   "finetune",
-		Short: "Place a graph by a pretrained policy that learns on it first",
-		Long: "finetune takes a pretrained policy, improves it on the graph at hand with nothing but\n" +
-			"sampled placements and their times, and keeps the best placement. The papers take\n" +
-			"fewer than 50 steps. With --out, the folder holds the state after each step, the plan\n" +
-			"and TensorBoard's event files, and the same command goes on where a stopped or\n" +
-			"killed one was. Without --budget the plan depends on the seed alone.",
+		Short: "Place a graph by a pretrained policy that first learns on it",
+		Long: "finetune improves a pretrained policy on the graph at hand, by sampling placements and\n" +
+			"simulating them, and keeps the best placement. The papers take fewer than 50 steps.\n" +
+			"With --out, the folder holds the state after each step, the plan and TensorBoard's\n" +
+			"event files, and the same command continues a run that was stopped or killed. Without\n" +
+			"--budget the plan depends on the seed alone.",
 		Example: "  placer finetune --workload gnmt8 --gpus 8 --steps 49 -o plan.json\n  placer finetune --graph model.onnx --train adam --gpus 4 --budget 1m --out runs/model",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := f.check(cmd); err != nil {
@@ -70,7 +70,7 @@ func (c *console) finetuneCommand() *cobra.Command {
 	fl.Float64Var(&t.Rate, "rate", t.Rate, "learning rate of the logits that belong to this graph")
 	fl.IntVar(&t.Workers, "workers", 2, "samples that are made at once; the plan does not depend on it")
 	fl.DurationVar(&f.budget, "budget", 0, "`TIME` to learn, over all resumptions: rounds have as many samples as it allows; 0 is no limit")
-	fl.StringVar(&f.out, "out", "", "folder of the run; one that exists is gone on with")
+	fl.StringVar(&f.out, "out", "", "folder of the run; an existing one is continued")
 	fl.BoolVar(&f.ppo, "ppo", false, "learn by PPO through the policy's network and an embedding of each unit, at most 49 steps, instead of by logits of the graph's own; without --samples, --elite, --rate and --out")
 	return cmd
 }
@@ -136,7 +136,7 @@ func (c *console) finetune(ctx context.Context, f *finetuneFlags) error {
 	case ctx.Err() == nil:
 		return nil
 	case f.out != "":
-		return interrupted("interrupted; the same command goes on")
+		return interrupted("interrupted; run the same command to continue")
 	}
 	return interrupted("interrupted; this is the best so far")
 }

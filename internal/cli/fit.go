@@ -33,11 +33,10 @@ func (c *console) fitCommand() *cobra.Command {
 	var f fitFlags
 	cmd := &cobra.Command{
 		Use:   "fit",
-		Short: "Make a training step fit that does not, by recomputation and offload",
-		Long: "fit places a training step whose memory does not suffice: layers compute their\n" +
-			"activations again before their gradients, or keep them on the host. It prints what\n" +
-			"each way costs and the bytes that are missing still, and writes a plan that\n" +
-			"simulate replays.",
+		Short: "Make a training step fit into memory, by recomputation and offload",
+		Long: "fit makes a training step fit into memory: layers recompute their activations in the\n" +
+			"backward pass, or keep them on the host. It prints what each way costs and how many\n" +
+			"bytes are still missing, and writes a plan that simulate reads.",
 		Example: "  placer fit --workload llama:layers=8,batch=4 --gpu a100 --gpus 1 --cpu -o plan.json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := f.check(cmd); err != nil {

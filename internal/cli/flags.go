@@ -32,9 +32,9 @@ func (f *graphFlags) add(fl *pflag.FlagSet) {
 	fl.StringVar(&f.Workload, "workload", "", "built-in graph by `NAME`, as 'placer workloads' lists them")
 	fl.StringVar(&f.Graph, "graph", "", "graph `FILE`: ONNX, GraphDef, HLO, GGUF, ... (docs/doors.md); - reads stdin")
 	addDims(fl, &f.Dims)
-	fl.StringVar(&f.Times, "times", "", "`FILE` of measured op times, of 'import --times-output' or a profile")
+	fl.StringVar(&f.Times, "times", "", "`FILE` of measured op times, from 'import --times-output' or a profile")
 	fl.StringVar(&f.Train, "train", "", "derive a graph file's training step: `OPTIMIZER` sgd, momentum or adam")
-	fl.BoolVar(&f.MasterWeights, "master-weights", false, "with --train: f32 copies of weights of 16 bits, and f32 optimizer state")
+	fl.BoolVar(&f.MasterWeights, "master-weights", false, "with --train: optimizer state in f32, and an f32 copy of each 16-bit weight")
 }
 
 // addWorkers adds the flag that says how much runs at once, as many as there are CPUs where
@@ -147,7 +147,7 @@ func (f *machineFlags) add(fl *pflag.FlagSet) {
 	fl.StringVar(&f.GPU, "gpu", "", "built-in machine by `NAME`, as 'placer machines' lists them (default "+defaultGPU+")")
 	fl.IntVar(&f.GPUs, "gpus", 0, "use the first `N` GPUs of the machine (default all)")
 	fl.BoolVar(&f.CPU, "cpu", false, "let ops run on the host's CPU too")
-	fl.BoolVar(&f.CUDAGraph, "cuda-graph", false, "the step is a CUDA graph that is replayed: a kernel costs graph_launch")
+	fl.BoolVar(&f.CUDAGraph, "cuda-graph", false, "the step is replayed as a CUDA graph: a kernel costs graph_launch, not launch")
 }
 
 // addMeasured adds the flags that name a machine of which one GPU is measured.

@@ -21,9 +21,9 @@ func (c *console) importCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "import",
 		Short: "Read a graph and describe it, or write it in another form",
-		Long: "import reads a graph in any form of docs/formats.md and docs/doors.md, whose content\n" +
-			"says which it is. It prints the graph's size, what was folded, and its ops by module\n" +
-			"and by kind; -o writes the graph, --times-output the op times that came with it.",
+		Long: "import reads a graph in any form of docs/doors.md; the content of the file decides\n" +
+			"which. It prints the graph's size, what was folded, and its ops by module and by kind.\n" +
+			"-o writes the graph, --times-output the op times that came with it.",
 		Example: "  placer import --graph model.onnx --dim batch=32\n  placer import --graph model.onnx --train adam -o step.json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := f.check(); err != nil {

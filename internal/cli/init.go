@@ -40,7 +40,7 @@ func (c *console) initCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "init",
 		Short: "Write a machine file, from this host or by the names of cards",
-		Long: "init writes a machine file to go on with. With --gpu it is about the cards named, with\n" +
+		Long: "init writes a machine file to edit. With --gpu it is about the cards named, with\n" +
 			"the figures of their data sheets; a card may be repeated as rtx3060*2. Without, it is\n" +
 			"about this host: what NVIDIA's management library tells, or else lspci, and /proc. Every\n" +
 			"card is cabled to the host over PCIe, several a100, h100, h200, b200 or gb200 to a\n" +

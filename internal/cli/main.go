@@ -218,8 +218,9 @@ func (c *console) root() *cobra.Command {
 		Short: "Decide which device runs each op of a neural network",
 		Long: "placer takes a neural network's computation graph and a machine, and finds which\n" +
 			"device should run each op, in which order, and which ops are fused. Rules of thumb,\n" +
-			"searches and learned policies are judged by one simulator, beside a proven lower\n" +
-			"bound. No GPU is needed.",
+			"searches and learned policies are compared in one simulator, beside a proven lower\n" +
+			"bound. Times are predicted, and no GPU is needed. Manual: docs/ of the source,\n" +
+			"beginning with docs/tour.md.",
 		Example: "  placer verdict --workload llama --gpu a100 --counts 1,2,4,8\n" +
 			"  placer search --workload gnmt8 --gpus 8\n" +
 			"  placer search --graph model.onnx --train adam --gpus 2 --budget 30s",
@@ -241,9 +242,9 @@ func (c *console) root() *cobra.Command {
 		root.AddCommand(commands...)
 	}
 	grouped("Find a plan", c.searchCommand(), c.placeCommand(), c.finetuneCommand(), c.strategiesCommand(), c.fitCommand(), c.replanCommand(), c.pipelineCommand())
-	grouped("Get an answer", c.verdictCommand(), c.simulateCommand(), c.explainCommand(), c.checkCommand(), c.diffCommand(), c.compareCommand(), c.reportCommand())
-	grouped("Bring graphs and machines in, take plans out", c.importCommand(), c.exportCommand(), c.workloadsCommand(), c.machinesCommand())
-	grouped("Measure, learn, use other hosts", c.measureCommand(), c.benchCommand(), c.pretrainCommand(), c.workerCommand())
+	grouped("Ask about a model or a plan", c.verdictCommand(), c.simulateCommand(), c.explainCommand(), c.checkCommand(), c.diffCommand(), c.compareCommand(), c.reportCommand())
+	grouped("Read graphs and machines, write plans", c.importCommand(), c.exportCommand(), c.workloadsCommand(), c.machinesCommand())
+	grouped("Measure, train policies, use other hosts", c.measureCommand(), c.benchCommand(), c.pretrainCommand(), c.workerCommand())
 	root.AddCommand(c.versionCommand())
 	for _, sub := range root.Commands() {
 		if sub.Args == nil {

@@ -37,15 +37,15 @@ func (c *console) measureCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "measure",
 		Short: "Run a plan's step on this host's devices and compare with the prediction",
-		Long: "measure executes the step of a plan with kernels of each op's shapes, in the plan's\n" +
-			"order, with the transfers that it asks for, and prints what it took beside what the\n" +
-			"simulator says, by device and by class of ops. With --logical all devices of the\n" +
-			"machine stand on one GPU and links are held back to the machine's. Without a GPU it\n" +
-			"exits with code 4.\n" +
-			"With --runtime torch or tensorflow the step is the real one that the Python package\n" +
-			"placer_torch or placer_tensorflow captured: it runs on CPU cores, one a device, or with\n" +
-			"torch on GPUs (docs/pytorch.md, docs/tensorflow.md). Without the framework that exits\n" +
-			"with code 4 too.",
+		Long: "measure runs the step of a plan and prints the measured time beside the simulated one,\n" +
+			"by device and by class of ops. By default it runs kernels of each op's shapes on this\n" +
+			"host's GPUs, in the plan's order and with its transfers; without a GPU it exits with\n" +
+			"code 4. With --logical all devices of the machine are on one GPU, and links are slowed\n" +
+			"to those of the machine.\n\n" +
+			"With --runtime torch or tensorflow it runs the real step that the Python package\n" +
+			"placer_torch or placer_tensorflow captured: on CPU cores, one for each device, or with\n" +
+			"torch on GPUs (docs/pytorch.md, docs/tensorflow.md). Without the framework it exits\n" +
+			"with code 4.",
 		Example: "  placer measure --runtime torch --graph gpt/graph.json --machine gpt/machine.json \\\n" +
 			"     --times gpt/times.json --plan plan.json\n" +
 			"  placer measure --workload rnnlm2 --machine here.json --plan plan.json --mode both \\\n" +
@@ -75,7 +75,7 @@ func (c *console) measureCommand() *cobra.Command {
 	cmd.Flags().StringVar(&f.plan, "plan", "", "plan `FILE`; - reads stdin")
 	cmd.Flags().StringVar(&f.mode, "mode", "eager", "how a step is issued: eager (call by call), graph (captured once) or both")
 	cmd.Flags().IntVar(&f.repeats, "repeats", measure.Default().Repeats, "timed steps, of which the median counts; torch and tensorflow: of each of two rounds, of which the least counts")
-	cmd.Flags().BoolVar(&f.logical, "logical", false, "all GPUs of the machine stand on the first one here")
+	cmd.Flags().BoolVar(&f.logical, "logical", false, "put all devices of the machine on the first GPU of this host")
 	cmd.Flags().BoolVar(&f.partition, "partition", false, "devices on one GPU get multiprocessors of their own (green contexts)")
 	cmd.Flags().StringVar(&f.trace, "trace", "", "write the traced step to this file: Chrome's JSON if its name ends in .json, else Perfetto's protobuf")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON document")

@@ -29,8 +29,8 @@ func (c *console) movesCommand() *cobra.Command {
 		Long: "moves draws problems of many families on many machines, anneals each by chance alone,\n" +
 			"and trains a network on the moves that the simulator has judged: which of them\n" +
 			"shortens the step, and by how much. Moves are of placement alone, or, with --tasks\n" +
-			"place,schedule,fuse, of all tasks. The same command goes on where a stopped or killed\n" +
-			"one was, and ends with the same network.",
+			"place,schedule,fuse, of all tasks. The same command continues a run that was\n" +
+			"stopped or killed, and ends with the same network.",
 		Example: "  placer pretrain moves --out runs/moves\n  placer pretrain moves --hold-out gnmt --cache runs/judged --out runs/moves-without-gnmt",
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -54,12 +54,12 @@ func (c *console) movesCommand() *cobra.Command {
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&out, "out", "", "folder of the network; one that exists is gone on with")
+	fl.StringVar(&out, "out", "", "folder of the network; an existing one is continued")
 	fl.StringVar(&cache, "cache", "", "folder that keeps judged moves, for several networks (default: judged in --out)")
 	fl.StringVar(&tasks, "tasks", tasks, "what the moves decide on: place, or "+plan.AllTasks.String())
 	fl.IntVar(&k.Problems, "problems", k.Problems, "problems that are annealed")
 	fl.IntVar(&k.Evaluations, "evaluations", k.Evaluations, "evaluations of the annealing of each; of all tasks 4000")
-	fl.StringSliceVar(&k.HeldOut, "hold-out", nil, "families that stay out, with their kin")
+	fl.StringSliceVar(&k.HeldOut, "hold-out", nil, "families that are held out, with those related to them")
 	fl.IntVar(&k.Hidden, "hidden", k.Hidden, "width of the network's layers")
 	fl.IntVar(&k.Epochs, "epochs", k.Epochs, "passes over all moves")
 	fl.Float64Var(&k.Rate, "rate", k.Rate, "learning rate")
@@ -86,7 +86,7 @@ func (c *console) trainMoves(ctx context.Context, k proposer.Config, out, cache 
 		},
 	})
 	if errors.Is(err, context.Canceled) {
-		return interrupted("interrupted; the same command goes on")
+		return interrupted("interrupted; run the same command to continue")
 	}
 	if err != nil {
 		return err

@@ -55,11 +55,11 @@ func (c *console) placeCommand() *cobra.Command {
 	var card, direct bool
 	cmd := &cobra.Command{
 		Use:   "place",
-		Short: "Place a graph by a pretrained policy as it is",
-		Long: "place lets a pretrained policy decide a graph that it need not have seen: forward\n" +
+		Short: "Place a graph by a pretrained policy, without a search",
+		Long: "place lets a pretrained policy place a graph, which it need not have seen: forward\n" +
 			"passes only, no search. It prints the greedy placement and the best of the samples\n" +
-			"beside the human expert's, and says when the graph lies beyond what the policy was\n" +
-			"trained and measured on.",
+			"beside the human expert's, and says when the graph is out of distribution: beyond what\n" +
+			"the policy was trained and measured on.",
 		Example: "  placer place --workload gnmt8 --gpus 8 -o plan.json\n  placer place --graph model.onnx --train adam --gpus 4 --samples 64\n  placer place --card",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			policy, err := loadPolicy(f.policy)

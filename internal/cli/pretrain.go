@@ -48,11 +48,12 @@ func (c *console) pretrainCommand() *cobra.Command {
 	var without []string
 	cmd := &cobra.Command{
 		Use:   "pretrain",
-		Short: "Train a policy on many graphs, to be used on others",
-		Long: "pretrain draws graphs of the families, machines and device counts, first imitates a\n" +
-			"search's plans and then improves by joint PPO. The folder holds a checkpoint, the\n" +
-			"policy and TensorBoard's event files. The same command goes on where a stopped or\n" +
-			"killed one was; with a budget in steps alone it ends with the same policy.",
+		Short: "Train a policy on many graphs, for use on others",
+		Long: "pretrain draws graphs of the model families, machines and device counts. It first\n" +
+			"imitates the plans of a search and then improves by PPO on all graphs together. The\n" +
+			"folder holds a checkpoint, the policy and TensorBoard's event files. The same command\n" +
+			"continues a run that was stopped or killed; with a budget in steps alone it ends with\n" +
+			"the same policy.",
 		Example: "  placer pretrain --hold-out gnmt --out runs/without-gnmt --hours 1\n  placer pretrain --workloads rnnlm,gnmt,trfxl --steps 2000 --out runs/small",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if f.out == "" {
@@ -88,7 +89,7 @@ func (c *console) pretrainCommand() *cobra.Command {
 	}
 	fl := cmd.Flags()
 	fl.StringSliceVar(&p.Families, "workloads", nil, "families to train on, separated by commas; all without it")
-	fl.StringSliceVar(&p.HeldOut, "hold-out", nil, "families that stay out, with their kin")
+	fl.StringSliceVar(&p.HeldOut, "hold-out", nil, "families that are held out, with those related to them")
 	fl.Float64Var(&f.hours, "hours", 0, "time to train, over all resumptions; 0 trains for --steps")
 	fl.IntVar(&p.Imitation, "imitation", p.Imitation, "steps that imitate a search's plans")
 	fl.IntVar(&p.Steps, "steps", p.Steps, "steps of PPO")
@@ -108,7 +109,7 @@ func (c *console) pretrainCommand() *cobra.Command {
 	fl.Uint64Var(&p.Seed, "seed", p.Seed, "seed of every random choice")
 	fl.IntVar(&f.teacher, "teacher", 1000, "evaluations of the search that is imitated, per graph")
 	fl.IntVar(&f.every, "every", 100, "steps between checkpoints")
-	fl.StringVar(&f.out, "out", "", "folder of the run; one that exists is gone on with")
+	fl.StringVar(&f.out, "out", "", "folder of the run; an existing one is continued")
 	fl.StringVar(&f.cache, "cache", "", "folder that keeps the imitated plans between runs")
 	fl.StringVar(&f.corpus, "corpus", "", "folder of a corpus, whose problems and plans take the place of drawn ones")
 	fl.IntVar(&f.most, "problems", 0, "the corpus's first problems that are trained on, of families not held out; 0 for all")
@@ -171,7 +172,7 @@ func (c *console) pretrain(ctx context.Context, f *pretrainFlags, problems []cor
 	policy, err := sequential.Pretrain(ctx, f.config, from, host)
 	if err != nil {
 		if errors.Is(err, context.Canceled) {
-			return interrupted("interrupted; the same command goes on")
+			return interrupted("interrupted; run the same command to continue")
 		}
 		return err
 	}

@@ -31,10 +31,10 @@ func (c *console) replanCommand() *cobra.Command {
 	var f replanFlags
 	cmd := &cobra.Command{
 		Use:   "replan",
-		Short: "Change a plan whose machine changed, moving few bytes",
-		Long: "replan changes a plan for a machine that has lost a device or whose devices or links\n" +
-			"have slowed. Devices are the same where their names are. At most --max-move of weights\n" +
-			"and optimizer state go to devices that did not hold them; what was on lost devices\n" +
+		Short: "Adapt a plan to a machine that changed, moving few bytes",
+		Long: "replan changes a plan for a machine that has lost devices, or whose devices or links\n" +
+			"have slowed. Devices are matched by name. At most --max-move bytes of weights and\n" +
+			"optimizer state go to devices that did not hold them. What was on a lost device\n" +
 			"counts, as it has to be loaded again.",
 		Example: "  placer replan --workload llama --plan old.json --machine seven.json --max-move 2GB -o new.json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -45,10 +45,10 @@ func (c *console) replanCommand() *cobra.Command {
 		},
 	}
 	f.add(cmd.Flags())
-	cmd.Flags().StringVar(&f.plan, "plan", "", "plan `FILE` of before; - reads stdin")
+	cmd.Flags().StringVar(&f.plan, "plan", "", "`FILE` of the old plan; - reads stdin")
 	cmd.Flags().StringVar(&f.maxMove, "max-move", "", "most bytes to move, as 2GB, or 0; any number without it")
 	cmd.Flags().DurationVar(&f.budget, "budget", 30*time.Second, "`TIME` of the search")
-	cmd.Flags().IntVar(&f.evaluations, "evaluations", 0, "evaluations of the search instead of --budget, so that the plan is the same everywhere")
+	cmd.Flags().IntVar(&f.evaluations, "evaluations", 0, "evaluations of the search instead of --budget, for the same plan on every host")
 	cmd.Flags().Uint64Var(&f.seed, "seed", 1, "seed of every random choice")
 	cmd.Flags().StringVarP(&f.output, "output", "o", "", "write the plan to this file; - writes it to stdout instead of the text")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON document")

@@ -38,11 +38,12 @@ func (c *console) reportCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "report FOLDER",
 		Short: "Write a run as one web page: timeline, memory, placement, convergence",
-		Long: "report writes one HTML file that needs no network: from the folder of a search the\n" +
-			"timeline of devices and links, memory, the placement by layer, the convergence and\n" +
-			"the table of methods; from that of a comparison or of a pretraining its charts; from\n" +
-			"the JSON of 'bench hw' the roofline of each card. With --compare it lays two plans\n" +
-			"on one time axis: those of two runs, or of a run and of a plan file for its graph.",
+		Long: "report writes one HTML file that needs no network. From the folder of a search: the\n" +
+			"timeline of devices and links, memory, the placement by layer, the convergence and the\n" +
+			"table of methods. From the folder of a comparison or of a pretraining: its charts.\n" +
+			"From the JSON of 'bench hw': the roofline of each card. With --compare it shows two\n" +
+			"plans on one time axis: those of two runs, or of a run and of a plan file for the same\n" +
+			"graph.",
 		Example: "  placer report runs/gnmt8-p100-1\n  placer report --compare runs/gnmt8-p100-1 runs/gnmt8-p100-2 -o both.html",
 		Args: func(_ *cobra.Command, args []string) error {
 			switch {
@@ -178,7 +179,7 @@ func (c *console) readResult(dir string) (*report.Search, error) {
 	var doc report.Search
 	switch err := search.ReadDocument(path, &doc); {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("%s: the search has no result yet; to go on: placer search --resume %s", dir, dir)
+		return nil, fmt.Errorf("%s: the search has no result yet; to continue: placer search --resume %s", dir, dir)
 	case err != nil:
 		return nil, err
 	case doc.Format != report.SearchFormat || len(doc.Rows) == 0:

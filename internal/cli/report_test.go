@@ -73,7 +73,7 @@ func TestReport(t *testing.T) {
 		{"report --compare a/plan.json b/plan.json", "one of the two must be a run folder"},
 		{"report none", "none: no such file"},
 		{"report empty", "empty: neither a search (config.json), nor a comparison (compare.json), nor a pretraining"},
-		{"report running", "running: the search has no result yet; to go on: placer search --resume running\nexit 1"},
+		{"report running", "running: the search has no result yet; to continue: placer search --resume running\nexit 1"},
 		{"report odd.json", "odd.json: format is"},
 		{"report torn", "progress.jsonl: line 2: "},
 	} {

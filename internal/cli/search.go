@@ -304,7 +304,7 @@ func (c *console) search(ctx context.Context, s *searchRun, f *searchFlags) erro
 		return why
 	}
 	if errors.Is(err, context.Canceled) && errors.Is(err, search.ErrNoPlacement) {
-		return interrupted("interrupted before the first placement; to go on: placer search --resume " + s.run.Dir())
+		return interrupted("interrupted before the first placement; to continue: placer search --resume " + s.run.Dir())
 	}
 	if err != nil {
 		return err
@@ -357,10 +357,10 @@ func (c *console) conclude(ctx context.Context, s *searchRun, f *searchFlags, fo
 		c.sayHowToRun(s)
 	}
 	if why.error != nil {
-		return fmt.Errorf("%w; to go on: placer search --resume %s", why, s.run.Dir())
+		return fmt.Errorf("%w; to continue: placer search --resume %s", why, s.run.Dir())
 	}
 	if found.Interrupted {
-		return interrupted("interrupted; to go on: placer search --resume " + s.run.Dir())
+		return interrupted("interrupted; to continue: placer search --resume " + s.run.Dir())
 	}
 	return infeasible
 }

@@ -41,10 +41,10 @@ func (c *console) simulateCommand() *cobra.Command {
 	var f simulateFlags
 	cmd := &cobra.Command{
 		Use:   "simulate",
-		Short: "Predict a plan's step time and memory, and say what takes the time",
-		Long: "simulate runs one step of any plan of a graph on a machine and prints its time,\n" +
-			"each device's use and peak memory, proven lower bounds, and the critical path\n" +
-			"with the reason of each wait.",
+		Short: "Predict a plan's step time and memory, with its critical path",
+		Long: "simulate runs one step of any plan of a graph on a machine in the simulator. It prints\n" +
+			"the step time, the use and peak memory of each device, proven lower bounds, and the\n" +
+			"critical path with the reason of each wait.",
 		Example: "  placer simulate --workload gnmt8 --gpus 8 --plan runs/gnmt8-p100-1/plan.json --trace step.json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := f.check(cmd); err != nil {
@@ -59,7 +59,7 @@ func (c *console) simulateCommand() *cobra.Command {
 	cmd.Flags().StringVar(&f.scheduler, "scheduler", planOwn, "order in which a device runs its ready ops: plan (the plan's own), critical-path or fifo")
 	cmd.Flags().StringVar(&f.fusion, "fusion", planOwn, "which ops share kernels: plan (the plan's own), none or default (TensorFlow's rules)")
 	cmd.Flags().StringVar(&f.robust, "robust", "", "also a quantile of the step over 1000 machines that deviate by the model's error, as p95")
-	addFewWorkers(cmd.Flags(), &f.workers, "with --robust: machines simulated at once; the answer does not depend on it, the memory does")
+	addFewWorkers(cmd.Flags(), &f.workers, "with --robust: machines simulated at once; changes the memory used, not the answer")
 	cmd.Flags().StringVar(&f.trace, "trace", "", "write the step to this file: Chrome's JSON if its name ends in .json, else Perfetto's protobuf")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON document")
 	return cmd

@@ -45,14 +45,15 @@ func (c *console) strategiesCommand() *cobra.Command {
 	var f strategiesFlags
 	cmd := &cobra.Command{
 		Use:   "strategies",
-		Short: "Compare data, pipeline and tensor parallel steps, and mixtures",
-		Long: "strategies divides a step of --batch samples among the devices in every way that\n" +
-			"people run: replicas with all-reduced or sharded gradients (ddp, zero-1 to zero-3),\n" +
-			"pipelines (gpipe, 1f1b, interleaved), split products (tensor parallel), experts among\n" +
-			"replicas of a mixture (ep), and meshes of these. Split products are tried with the\n" +
-			"vocabulary (vocab) and with sequences between blocks (sp) split too; where a step does\n" +
-			"not fit, activations of attention (recompute=selective) or of all layers (recompute)\n" +
-			"are computed again. Each is a graph with its communication, simulated like any other.",
+		Short: "Compare data, pipeline, tensor parallelism and combinations",
+		Long: "strategies divides a step of --batch samples among the devices in the ways that\n" +
+			"training and serving systems do: replicas with all-reduced or sharded gradients (ddp,\n" +
+			"zero-1 to zero-3), pipelines (gpipe, 1f1b, interleaved), tensor parallelism (tp),\n" +
+			"context parallelism (cp), expert parallelism (ep), and combinations of these. Tensor\n" +
+			"parallelism is also tried with a split vocabulary (vocab) and with sequence\n" +
+			"parallelism (sp). Where a step does not fit, the activations of attention\n" +
+			"(recompute=selective) or of all layers (recompute) are recomputed. Each strategy is\n" +
+			"simulated as a graph with its communication.",
 		Example: "  placer strategies --workload llama --gpu a100 --gpus 8 --batch 32\n" +
 			"  placer strategies --graph model.onnx --train momentum --dim batch=256 --gpu h100",
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -65,17 +66,17 @@ func (c *console) strategiesCommand() *cobra.Command {
 	f.add(cmd.Flags())
 	cmd.Flags().Int64Var(&f.batch, "batch", 0, "samples of a step, on all devices together; the workload's, or that of --dim batch=N, without it")
 	cmd.Flags().BoolVar(&f.eager, "eager", false, "run every op as a kernel of its own, as a framework does without a compiler; else ops are fused by the default rules")
-	cmd.Flags().BoolVar(&f.oneShot, "one-shot", false, "small all-reduces go by the system's own kernels, in which every GPU of a host reads what all others have, as vLLM, SGLang and TensorRT-LLM have them; else by NCCL alone")
+	cmd.Flags().BoolVar(&f.oneShot, "one-shot", false, "small all-reduces are one-shot kernels, in which every GPU of a host reads the data of all others, as in vLLM, SGLang and TensorRT-LLM; without it NCCL does all")
 	cmd.Flags().StringVar(&f.merged, "merged", "", "inference with products merged that read the same activation: attention (queries, keys and values) or all (gate and up too), as vLLM, SGLang and TensorRT-LLM have them; --for vllm takes all, none leaves them apart")
-	cmd.Flags().IntVar(&f.micro, "micro-batches", 0, "micro-batches of each replica; the best number without it")
-	cmd.Flags().IntSliceVar(&f.stages, "stages", nil, "layers of each stage of a pipeline cut by somebody else, a row beside the exact cut, as 3,4,3,2")
+	cmd.Flags().IntVar(&f.micro, "micro-batches", 0, "micro-batches of each replica (default the best number)")
+	cmd.Flags().IntSliceVar(&f.stages, "stages", nil, "layers of each stage of a given pipeline, as 3,4,3,2: a row beside the optimal cut")
 	cmd.Flags().StringVar(&f.strategy, "strategy", "", "simulate this strategy alone, `TEXT` as the table's column has it: 'zero-1=2 tp=4 vocab sp mb=8 recompute=selective', 'one device'")
 	cmd.Flags().StringVar(&f.program, "for", "", "say how `PROGRAM` runs the best row that it can: "+strings.Join(launch.Names(), ", "))
 	cmd.Flags().StringVarP(&f.output, "output", "o", "", "file for the strategy by a model's modules, which --for torch needs (placer strategy 1; - is stdout)")
 	cmd.Flags().DurationVar(&f.budget, "budget", 10*time.Second, "`TIME` of the search that places the micro-batched graph; 0 leaves it out")
-	cmd.Flags().IntVar(&f.evaluations, "evaluations", 0, "evaluations of that search instead of --budget, so that the answer is the same everywhere")
+	cmd.Flags().IntVar(&f.evaluations, "evaluations", 0, "evaluations of that search instead of --budget, for the same answer on every host")
 	cmd.Flags().Uint64Var(&f.seed, "seed", 1, "seed of every random choice")
-	addFewWorkers(cmd.Flags(), &f.workers, "strategies simulated at once; the answer does not depend on it, the memory does")
+	addFewWorkers(cmd.Flags(), &f.workers, "strategies simulated at once; changes the memory used, not the answer")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON document")
 	exclusive(cmd, "budget", "evaluations", "strategy")
 	exclusive(cmd, "micro-batches", "strategy")
@@ -185,9 +186,9 @@ func (c *console) strategies(ctx context.Context, f *strategiesFlags) error {
 	}
 	switch best := strategies.Best(rows); {
 	case ctx.Err() != nil:
-		return interrupted("interrupted: ways that were left are not in the table")
+		return interrupted("interrupted: strategies not simulated yet are not in the table")
 	case best == nil:
-		return fmt.Errorf("graph %s: no way to divide its step was found", g.Name())
+		return fmt.Errorf("graph %s: no strategy can divide its step; the table says why", g.Name())
 	case !doc.Feasible():
 		return tooMuch(best.Score())
 	case f.output != "" && file == nil:

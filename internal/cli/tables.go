@@ -45,7 +45,7 @@ func (c *console) printTables(f *formFlags, doc bench.Tables, dir string, stoppe
 		return err
 	}
 	if stopped != nil {
-		return interrupted("interrupted; to go on: " + goOn + " " + dir)
+		return interrupted("interrupted; to continue: " + goOn + " " + dir)
 	}
 	c.say("results in %s", dir)
 	return nil

@@ -35,10 +35,10 @@ func (c *console) verdictCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verdict",
 		Short: "Say how many devices pay, and of which machine",
-		Long: "verdict finds the best plan for every count of devices of one or more machines,\n" +
-			"fewest first, within one budget, and says which count is enough: what the best\n" +
-			"comes to, the fewest devices within 5% of it, what is a tie within the model's\n" +
-			"error, what does not fit and how many bytes it lacks.",
+		Long: "verdict finds the best plan for every number of devices of one or more machines,\n" +
+			"fewest devices first, within one budget. It names the fastest number and the fewest\n" +
+			"devices whose step is within 5% of the fastest, says which differences are within the\n" +
+			"model's error (a tie), and what does not fit, with the bytes that are missing.",
 		Example: "  placer verdict --workload llama --gpu a100,h100 --counts 1,2,4,8\n" +
 			"  placer verdict --graph model.onnx --train adam --batch 32 --machine box.json --price 2.10",
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -58,7 +58,7 @@ func (c *console) verdictCommand() *cobra.Command {
 	fl.Int64Var(&f.batch, "batch", 0, "samples a step of a graph file; workloads know theirs, and --dim batch=N says it too")
 	fl.StringSliceVar(&f.prices, "price", nil, "price of a device for an hour: 2.10, or a100=1.80,h100=2.90 by machine or by device model")
 	fl.DurationVar(&f.budget, "budget", 30*time.Second, "`TIME` for all counts together, loading included")
-	fl.IntVar(&f.evaluations, "evaluations", 0, "evaluations for each count instead of --budget, so that the answer is the same everywhere")
+	fl.IntVar(&f.evaluations, "evaluations", 0, "evaluations for each count instead of --budget, for the same answer on every host")
 	fl.Uint64Var(&f.seed, "seed", 1, "seed of every random choice")
 	fl.IntVar(&f.workers, "workers", 2, "methods that run at once")
 	fl.StringVar(&f.out, "out", "", "folder for the plan and the machine of every count, and the verdict as JSON")

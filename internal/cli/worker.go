@@ -25,10 +25,11 @@ func (c *console) workerCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "worker",
 		Short: "Evaluate placements for searches on other hosts",
-		Long: "worker takes placements from a hub, evaluates them and answers, until it is told\n" +
-			"to stop. It holds nothing that a search needs: it may be killed and started at any\n" +
-			"time, and any number of them may serve one hub. A hub that does not answer yet is\n" +
-			"tried once a second, for ten minutes at most; one that goes away later is waited for.",
+		Long: "worker takes placements from a hub, evaluates them and answers, until it is stopped.\n" +
+			"It holds no state that a search needs: it may be killed and started at any time, and\n" +
+			"any number of workers may serve one hub. If the hub does not answer yet, the worker\n" +
+			"tries again once a second, for ten minutes at most; if the hub goes away later, the\n" +
+			"worker waits for it.",
 		Example: "  placer worker --hub nats://hub.example.org:4222 --hardware --machine here.json\n" +
 			"  placer worker keys --workers 8 --host hub.example.org -o keys\n" +
 			"  placer search --workload gnmt8 --gpus 8 --config hub.json\n" +
@@ -123,10 +124,10 @@ func (c *console) keysCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "keys",
 		Short: "Make keys and certificates for a hub and its workers",
-		Long: "keys makes a folder with a folder 'hub' for the side of the search and a folder\n" +
-			"'worker-N' for each worker. A worker's key lets it take jobs and answer them, and\n" +
-			"nothing else. The folder 'hub' also holds the configuration of a nats-server of\n" +
-			"one's own with the same rights.",
+		Long: "keys makes a folder with a folder 'hub' for the search and a folder 'worker-N' for\n" +
+			"each worker. A worker's key lets it take jobs and answer them, and nothing else. The\n" +
+			"folder 'hub' also holds the configuration of a separate nats-server with the same\n" +
+			"rights.",
 		Args: noArguments,
 		RunE: func(*cobra.Command, []string) error {
 			if out == "" {

@@ -135,10 +135,10 @@ func TestVerdictText(t *testing.T) {
 	for _, want := range []string{
 		"one-is-enough: one GPU is enough: 518.4 samples/s, and no plan found for up to 8 is faster.",
 		"one-is-enough: 1 and 8 devices are a tie: their steps differ by no more than the model's error, 3.0%.",
-		"more-pay: 8 GPUs are the best: 4147 samples/s, 8.00 times one GPU (518.4 samples/s).",
-		"too-small: no plan was found that fits.",
+		"more-pay: fastest with 8 GPUs: 4147 samples/s, 8.00 times one GPU (518.4 samples/s).",
+		"too-small: no plan that was found fits.",
 		"too-small: 1 GPU does not fit: the best plan lacks 123.46 GB (123456789012 bytes), any plan at least 100.00 GB.",
-		"Cheapest: 1 x more-pay, 0.8038 a million samples.",
+		"Cheapest: 1 x more-pay, 0.8038 per million samples.",
 	} {
 		if !strings.Contains(joined, want) {
 			t.Errorf("the text lacks %q:\n%s", want, text)

@@ -63,12 +63,12 @@ func (f *Fitted) WriteText(w io.Writer) error {
 	b := f.Best
 	switch {
 	case !b.Feasible:
-		pg.prosef("nothing fits: what lacks least, %s, still lacks %s; %s\n", b.Method+" "+b.Way, f.missing(b), words.Count(f.Evaluations, "evaluation", "evaluations"))
+		pg.prosef("nothing fits: the closest, %s, still lacks %s; %s\n", b.Method+" "+b.Way, f.missing(b), words.Count(f.Evaluations, "evaluation", "evaluations"))
 		return pg.err
 	case b.Way == "as it is":
 		pg.prosef("it fits as it is: placed by %s, step %s\n", b.Method, seconds(b.StepTime))
 	default:
-		pg.prosef("* layers one by one from the best above: step %s, %s recomputed (%s), %d on the host (%s)\n", seconds(b.StepTime), words.Count(len(b.Recompute), "layer", "layers"), ranges(b.Recompute), len(b.Offload), ranges(b.Offload))
+		pg.prosef("* after single layers of the best row were changed: step %s, %s recomputed (%s), %d on the host (%s)\n", seconds(b.StepTime), words.Count(len(b.Recompute), "layer", "layers"), ranges(b.Recompute), len(b.Offload), ranges(b.Offload))
 	}
 	var peaks []string
 	for d, p := range f.Peak {

@@ -37,7 +37,7 @@ func (r *Replanned) WriteText(w io.Writer) error {
 		lost = "; lost: " + strings.Join(r.Lost, " ")
 	}
 	pg.prosef("%s: %s on %s, %s%s\n", r.Graph.Name, words.Count(r.Graph.Ops, "op", "ops"), r.Machine.Name, devices(r.Machine.Devices), lost)
-	pg.prosef("moving what is lost alone, %s: step %s%s\n", units.Bytes(r.Forced), seconds(r.Kept), lacks(r.KeptMissing))
+	pg.prosef("moving only what was lost, %s: step %s%s\n", units.Bytes(r.Forced), seconds(r.Kept), lacks(r.KeptMissing))
 	pg.prosef("moving %s of %s: step %s%s; %s\n", units.Bytes(r.Moved), units.Bytes(r.Held), seconds(r.StepTime), lacks(r.Missing), words.Count(r.Evaluations, "evaluation", "evaluations"))
 	return pg.err
 }

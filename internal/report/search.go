@@ -322,11 +322,11 @@ func (s *Search) writeDivided(pg *page) {
 	k := slices.IndexFunc(s.Divided, func(r strategyRow) bool { return r.Name == s.DividedBest })
 	switch {
 	case !slices.ContainsFunc(s.Divided, func(r strategyRow) bool { return r.Tried > 0 }):
-		pg.prosef("none of the ways below divides the batch of %d\n", s.Batch)
+		pg.prosef("none of the strategies below can divide the batch of %d\n", s.Batch)
 	case k < 0:
-		pg.prosef("no way to divide the batch of %d was found to fit\n", s.Batch)
+		pg.prosef("no strategy that was tried for the batch of %d fits\n", s.Batch)
 	case !s.Best.Feasible:
-		pg.prosef("divided among the devices the step fits: %s, step %s (%s)\n", s.DividedBest, seconds(s.Divided[k].StepTime), s.Divided[k].Strategy)
+		pg.prosef("with the batch divided among the devices the step fits: %s, step %s (%s)\n", s.DividedBest, seconds(s.Divided[k].StepTime), s.Divided[k].Strategy)
 	case s.Divided[k].StepTime < s.Best.StepTime:
 		pg.prosef("a strategy is faster than this plan: %s (%s), step %s, %s shorter\n", s.DividedBest, s.Divided[k].Strategy, seconds(s.Divided[k].StepTime), percentOf(1-s.Divided[k].StepTime/s.Best.StepTime))
 	default:
@@ -336,7 +336,7 @@ func (s *Search) writeDivided(pg *page) {
 	if strings.Contains(s.Tasks, plan.Fuse.String()) {
 		kernels = "ops fused by rules"
 	}
-	pg.prosef("\nthe batch of %d divided among the devices, %s (placer strategies has more ways)\n", s.Batch, kernels)
+	pg.prosef("\nthe batch of %d divided among the devices, %s ('placer strategies' has more)\n", s.Batch, kernels)
 	writeWays(pg, s.Divided, s.DividedBest)
 }
 
@@ -354,7 +354,7 @@ func (s *Search) heldAgainst() (lines []string) {
 			lines = append(lines, fmt.Sprintf("%s does not fit", what))
 			return
 		}
-		lines = append(lines, fmt.Sprintf("%s against %s (%s%s)", against(r.Reduction), what, s.value(r.Value), fused))
+		lines = append(lines, fmt.Sprintf("%s than %s (%s%s)", against(r.Reduction), what, s.value(r.Value), fused))
 	}
 	add(s.OneDevice, "the best plan on one device")
 	if s.BestRule != nil {
@@ -367,7 +367,7 @@ func (s *Search) heldAgainst() (lines []string) {
 func against(share float64) string {
 	switch p := percentOf(share); {
 	case p == "0.0%":
-		return "no gain"
+		return "no shorter"
 	case share < 0:
 		return percentOf(-share) + " longer"
 	default:

@@ -77,8 +77,8 @@ gap: step time / proven lower bound - 1
 assumed: no machine is named: p100
 * best: anneal, step 300 ms; proven lower bound 200 ms
   4002 evaluations in 120.2 s
-3.0% shorter against the best plan on one device (309 ms, fused)
-no gain against the best rule, heft (300 ms)
+3.0% shorter than the best plan on one device (309 ms, fused)
+no shorter than the best rule, heft (300 ms)
 `
 	var b bytes.Buffer
 	if err := s.WriteText(&b); err != nil {

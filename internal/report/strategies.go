@@ -259,5 +259,5 @@ func writeStream(pg *page, rows []strategyRow) {
 			most = r
 		}
 	}
-	pg.prosef("stream: samples/s where steps follow one another; most by %s, %s\n", most.Name, most.StreamStrategy)
+	pg.prosef("stream: samples/s in a continuous stream of steps; most by %s, %s\n", most.Name, most.StreamStrategy)
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"placer/internal/words"
 	"placer/placer/strategies"
 	"placer/units"
 )
@@ -24,7 +23,7 @@ const undivided = "A plan places the ops of one step: the batch is not divided a
 func (v *Verdict) Divide(machine string, devices int, r *strategies.Row) {
 	v.Divided = append(v.Divided, dividedRow{machine, devices, describeStrategy(r, int64(v.Batch))})
 	if k := slices.Index(v.Notes, undivided); k >= 0 {
-		v.Notes[k] = "Where the batch is divided, ops are fused by the default rules; of plans of the whole step fusion is searched too."
+		v.Notes[k] = "Fusion: by the default rules where the batch is divided, searched in placements of the undivided step."
 	}
 }
 
@@ -46,14 +45,14 @@ func (v *Verdict) SayDivided() {
 				placed = max(placed, r.Rate)
 			}
 		}
-		s := fmt.Sprintf("%s: with the batch divided, %s %.4g samples/s by %s", m.Name, words.Count(best.Devices, "device does", "devices do"), best.Rate, best.Strategy)
+		s := fmt.Sprintf("%s: with the batch divided among %s (%s): %.4g samples/s", m.Name, devices(best.Devices), best.Strategy, best.Rate)
 		switch {
 		case placed == 0:
 			s += "."
 		case best.Rate > placed:
-			s += fmt.Sprintf(", %.2f times the best placement of the whole step.", best.Rate/placed)
+			s += fmt.Sprintf(", %.2f times the best placement of the undivided step.", best.Rate/placed)
 		default:
-			s += ", less than the best placement of the whole step."
+			s += ", less than the best placement of the undivided step."
 		}
 		v.Headline = append(v.Headline, s)
 	}
@@ -64,7 +63,7 @@ func (v *Verdict) writeDivided(pg *page) {
 	if len(v.Divided) == 0 {
 		return
 	}
-	pg.prosef("\nthe batch divided among the devices, best of five ways (placer strategies: all)\n")
+	pg.prosef("\nthe batch divided among the devices (best of five; placer strategies has all)\n")
 	t := newTable("machine", ">n", "strategy", ">step", ">samples/s", ">fullest", ">bubble")
 	for _, d := range v.Divided {
 		most := int64(0)

@@ -15,7 +15,7 @@ import (
 func (v *Verdict) say(x *verdict.Machine, answers []verdict.Answer, c verdict.Conclusion) {
 	add := func(format string, a ...any) { v.Headline = append(v.Headline, fmt.Sprintf(format, a...)) }
 	if c.Best < 0 {
-		add("%s: no plan was found that fits.", x.Name)
+		add("%s: no plan that was found fits.", x.Name)
 		return
 	}
 	best, fewest := &answers[c.Best], &answers[c.Fewest]
@@ -50,7 +50,7 @@ func (v *Verdict) say(x *verdict.Machine, answers []verdict.Answer, c verdict.Co
 	case c.Fewest != c.Best:
 		add("%s: %s are enough: %s%s; %s are %.1f%% faster.", x.Name, count(fewest), rate(fewest), over(fewest), count(best), faster(fewest))
 	default:
-		add("%s: %s are the best: %s%s.", x.Name, count(best), rate(best), over(best))
+		add("%s: fastest with %s: %s%s.", x.Name, count(best), rate(best), over(best))
 	}
 	if len(c.Ties) > 0 {
 		tied := []int{best.Devices}
@@ -93,7 +93,7 @@ func (v *Verdict) cheapest() {
 		}
 	}
 	if best != nil {
-		v.Headline = append(v.Headline, fmt.Sprintf("Cheapest: %d x %s, %s a million samples.", best.Devices, best.Machine, money(*best.PerMillion)))
+		v.Headline = append(v.Headline, fmt.Sprintf("Cheapest: %d x %s, %s per million samples.", best.Devices, best.Machine, money(*best.PerMillion)))
 	}
 }
 

@@ -100,7 +100,7 @@ func (r *verdictRow) fullest() (peak int64, share float64) {
 
 // writeBeside writes what to check the answers by.
 func (v *Verdict) writeBeside(pg *page) {
-	pg.prosef("beside it: no plan is shorter than the bound; FLOPs at peak is arithmetic alone\n")
+	pg.prosef("limits: no plan is below the proven bound; FLOPs at peak is arithmetic alone\n")
 	t := newTable("", ">step", ">proven bound", ">above", ">FLOPs at peak", ">of peak", ">missing")
 	for _, r := range v.Rows {
 		step, bound, above, of, missing := "-", "-", "-", "-", "-"
@@ -128,7 +128,7 @@ func (v *Verdict) writePareto(pg *page) {
 	if len(v.Pareto) == 0 {
 		return
 	}
-	pg.prosef("\nplans that no other found beats in devices used, step and memory\n")
+	pg.prosef("\nPareto-optimal plans found, by devices used, step and memory\n")
 	t := newTable(">devices", "machine", ">step", ">memory", "method")
 	for _, p := range v.Pareto[:min(len(v.Pareto), longestFront)] {
 		t.row(p.Devices, clip(p.Machine, 24), seconds(p.StepTime), units.Bytes(p.Memory), p.Method)

@@ -34,10 +34,10 @@ func OptimizerState(g *graph.Graph, way string) string {
 	const copied = "an f32 copy of the weights, as mixed-precision training has it"
 	switch {
 	case own.params > 0 && way != "":
-		return fmt.Sprintf("the optimizer's state is held in the weights' own type, %s: %d bytes a parameter with weight and gradient; with %s (%s) it would be %d, %v more in all",
+		return fmt.Sprintf("optimizer state is in the weights' type, %s: %d bytes a parameter, weight and gradient included; with %s (%s) it is %d, %v more in all",
 			own.list(), 2*(2+own.most), way, mixed, 4+4*(own.most+1), own.other-own.now)
 	case own.params > 0:
-		return fmt.Sprintf("the optimizer's state is held in the weights' own type, %s: %d bytes a parameter with weight and gradient; with %s, it would be %d, %v more in all",
+		return fmt.Sprintf("optimizer state is in the weights' type, %s: %d bytes a parameter, weight and gradient included; with %s, it is %d, %v more in all",
 			own.list(), 2*(2+own.most), mixed, 4+4*(own.most+1), own.other-own.now)
 	case wide.params > 0 && way != "":
 		return fmt.Sprintf("%s: %s, beside weights of %s: %d bytes a parameter with weight and gradient; without it would be %d, %v less in all",

@@ -14,12 +14,12 @@ import (
 func TestOptimizerState(t *testing.T) {
 	const llama = "llama:layers=1,hidden=64,heads=4,kv_heads=2,ffn=32,seq=8,vocab=50"
 	for name, want := range map[string][]string{
-		llama + ",dtype=bf16,optimizer=adam":                         {"the weights' own type, bf16: 8 bytes a parameter", "with the flag (", "it would be 16, "},
-		llama + ",dtype=f16,optimizer=momentum":                      {"own type, f16: 6 bytes a parameter", "it would be 12, "},
+		llama + ",dtype=bf16,optimizer=adam":                         {"the weights' type, bf16: 8 bytes a parameter", "with the flag (", "it is 16, "},
+		llama + ",dtype=f16,optimizer=momentum":                      {"type, f16: 6 bytes a parameter", "it is 12, "},
 		llama + ",dtype=bf16,optimizer=adam,master_weights=true":     {"the flag: f32 state", "beside weights of bf16: 16 bytes a parameter", "it would be 8, "},
 		llama + ",dtype=f16,optimizer=momentum,master_weights=true":  {"beside weights of f16: 12 bytes a parameter", "it would be 6, "},
 		llama + ",dtype=bf16,optimizer=sgd,master_weights=true":      {"beside weights of bf16: 8 bytes a parameter", "it would be 4, "},
-		llama + ",dtype=bf16,optimizer=adam,batch=2,micro_batches=2": {"own type, bf16: 8 bytes a parameter"},
+		llama + ",dtype=bf16,optimizer=adam,batch=2,micro_batches=2": {"type, bf16: 8 bytes a parameter"},
 		llama + ",dtype=bf16,optimizer=sgd":                          {"no state beside weights of bf16: 4 bytes a parameter", "with the flag (", "it would be 8, "},
 		llama + ",dtype=bf16,optimizer=none":                         nil,
 		llama + ",dtype=f32,optimizer=adam":                          nil,

@@ -280,9 +280,9 @@ func TestNotes(t *testing.T) {
 		ledgers []ledger
 		want    string
 	}{
-		{[]ledger{{pulls: 1, evaluations: 5, brought: 0.1}, {pulls: 2, evaluations: 8}, {}}, "the best plan got shorter by a 9.52% in 1 run of 5 evaluations; no shorter by b in 2 runs of 8 evaluations"},
-		{[]ledger{{}, {pulls: 2, evaluations: 8, brought: 1e-7}, {}}, "the best plan got no shorter by b in 2 runs of 8 evaluations"},
-		{[]ledger{{}, {}, {pulls: 1, evaluations: 2, brought: 1}}, "the best plan got shorter by c 63.21% in 1 run of 2 evaluations"},
+		{[]ledger{{pulls: 1, evaluations: 5, brought: 0.1}, {pulls: 2, evaluations: 8}, {}}, "shortened the best plan: a by 9.52% (1 run, 5 evaluations); did not: b (2 runs, 8 evaluations)"},
+		{[]ledger{{}, {pulls: 2, evaluations: 8, brought: 1e-7}, {}}, "did not shorten the best plan: b (2 runs, 8 evaluations)"},
+		{[]ledger{{}, {}, {pulls: 1, evaluations: 2, brought: 1}}, "shortened the best plan: c by 63.21% (1 run, 2 evaluations)"},
 		{make([]ledger, 3), ""},
 	} {
 		r := &run{ledgers: c.ledgers}

@@ -266,26 +266,26 @@ func (r *run) show(x plan.Progress) {
 	r.p.Report(y)
 }
 
-// notes says where the budget went and what it brought, what brought nothing last.
+// notes says how the budget was spent and which arms shortened the best plan.
 func (r *run) notes() []string {
 	var some, none []string
 	for i, l := range r.ledgers {
-		spent := fmt.Sprintf("in %s of %s", words.Count(l.pulls, "run", "runs"), words.Count(l.evaluations, "evaluation", "evaluations"))
+		spent := fmt.Sprintf("(%s, %s)", words.Count(l.pulls, "run", "runs"), words.Count(l.evaluations, "evaluation", "evaluations"))
 		switch share := fmt.Sprintf("%.2f%%", 100*(1-math.Exp(-l.brought))); {
 		case l.pulls == 0:
 		case share == "0.00%":
 			none = append(none, r.Arms[i].Name+" "+spent)
 		default:
-			some = append(some, r.Arms[i].Name+" "+share+" "+spent)
+			some = append(some, r.Arms[i].Name+" by "+share+" "+spent)
 		}
 	}
 	switch {
 	case some == nil && none == nil:
 		return nil
 	case some == nil:
-		return []string{"the best plan got no shorter by " + strings.Join(none, ", ")}
+		return []string{"did not shorten the best plan: " + strings.Join(none, ", ")}
 	case none == nil:
-		return []string{"the best plan got shorter by " + strings.Join(some, ", ")}
+		return []string{"shortened the best plan: " + strings.Join(some, ", ")}
 	}
-	return []string{"the best plan got shorter by " + strings.Join(some, ", ") + "; no shorter by " + strings.Join(none, ", ")}
+	return []string{"shortened the best plan: " + strings.Join(some, ", ") + "; did not: " + strings.Join(none, ", ")}
 }

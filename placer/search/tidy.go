@@ -226,6 +226,6 @@ func tidyNote(g *graph.Graph, before, after []uint8, value string, tries int) st
 	if moved == 0 {
 		return ""
 	}
-	return fmt.Sprintf("tidied at %s: %s moved, %d of %d devices, %v sent in place of %v; %s more",
+	return fmt.Sprintf("tidied at %s: %s moved, %d of %d devices kept, %v sent (before: %v), %s",
 		value, words.Count(moved, "op", "ops"), plan.DevicesOf(after), plan.DevicesOf(before), Traffic(g, after), Traffic(g, before), words.Count(tries, "evaluation", "evaluations"))
 }

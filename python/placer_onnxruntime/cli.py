@@ -24,21 +24,21 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    top = argparse.ArgumentParser(prog="python -m placer_onnxruntime", description="Profiles ONNX models for placer and runs their stages, a session on a core each.")
+    top = argparse.ArgumentParser(prog="python -m placer_onnxruntime", description="Profiles ONNX models for placer and runs their stages, one session on each core.")
     commands = top.add_subparsers(required=True, metavar="COMMAND")
-    c = commands.add_parser("profile", help="measure a model's nodes on a core: times.json and machine.json")
+    c = commands.add_parser("profile", help="measure a model's nodes on one core; writes times.json and machine.json")
     c.add_argument("model", metavar="MODEL.onnx")
-    c.add_argument("--dim", action="append", default=[], metavar="NAME=N", help="size of a named dimension; 1 without it")
-    c.add_argument("--devices", type=int, default=2, metavar="N", help="cores of the machine file, a stage each (default 2)")
+    c.add_argument("--dim", action="append", default=[], metavar="NAME=N", help="size of a named dimension (default 1)")
+    c.add_argument("--devices", type=int, default=2, metavar="N", help="cores of the machine file, one for each stage (default 2)")
     c.add_argument("-o", "--output", required=True, metavar="DIR", help="folder for times.json and machine.json")
     c.set_defaults(run=_profile)
-    c = commands.add_parser("run", help="run the stages as a pipeline, beside one session on one core")
-    c.add_argument("stages", metavar="STAGES.json", help="what placer export --to onnx wrote")
+    c = commands.add_parser("run", help="run the stages as a pipeline and compare with one session on one core")
+    c.add_argument("stages", metavar="STAGES.json", help="file that placer export --to onnx wrote")
     c.add_argument("--model", required=True, metavar="MODEL.onnx", help="the whole model")
     c.add_argument("--dim", action="append", default=[], metavar="NAME=N", help="as for profile")
-    c.add_argument("--requests", type=int, default=40, help="of a round (default 40)")
-    c.add_argument("--rounds", type=int, default=3, help="of both, in turn; the median gain counts (default 3)")
-    c.add_argument("--predicted", type=float, help="seconds a request, by placer simulate --objective throughput")
+    c.add_argument("--requests", type=int, default=40, help="requests of a round (default 40)")
+    c.add_argument("--rounds", type=int, default=3, help="rounds of both in turn, of which the median gain counts (default 3)")
+    c.add_argument("--predicted", type=float, help="predicted seconds per request, from placer simulate --objective throughput")
     c.set_defaults(run=_run)
     return top
 

@@ -24,69 +24,69 @@ def _parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(prog="python -m placer_torch", description="Captures PyTorch steps for placer, profiles them, and runs and measures schedules.")
     commands = top.add_subparsers(required=True, metavar="COMMAND")
 
-    c = commands.add_parser("capture", help="trace a model's step to graph.json and program.pt")
+    c = commands.add_parser("capture", help="trace a model's step; writes graph.json and program.pt")
     _model(c)
     _accumulate(c)
     c.add_argument("-o", "--output", required=True, metavar="DIR", help="folder for graph.json and program.pt")
-    c.add_argument("--device", choices=["cpu", "cuda"], help="the kind of devices that will run the step; without it the one that the model lies on")
+    c.add_argument("--device", choices=["cpu", "cuda"], help="the kind of devices that will run the step (default: the one that the model is on)")
     _number(c)
     c.set_defaults(run=_capture)
 
-    c = commands.add_parser("profile", help="measure ops and copies: times.json and machine.json")
+    c = commands.add_parser("profile", help="measure ops and copies; writes times.json and machine.json")
     _program(c)
-    c.add_argument("--devices", default="auto", help="cuda (all GPUs), cuda:N, cpu:N, or auto: the GPUs where there are several, else all CPU cores")
-    c.add_argument("--hash", help="the graph's hash; without it the placer program is asked")
-    c.add_argument("--steps", type=int, default=10, help="at most so many steps with clocks")
-    c.add_argument("--realtime", action="store_true", help="keep others off the cores while a step runs, where permitted")
+    c.add_argument("--devices", default="auto", help="cuda (all GPUs), cuda:N (the first N), cpu:N (N cores), or auto: all GPUs if there are several, else all CPU cores (default auto)")
+    c.add_argument("--hash", help="the graph's hash (default: the placer program computes it)")
+    c.add_argument("--steps", type=int, default=10, help="most steps that are timed (default 10)")
+    c.add_argument("--realtime", action="store_true", help="keep other processes off the cores while a step runs, if the host permits it")
     c.add_argument("-o", "--output", required=True, metavar="DIR", help="folder for times.json and machine.json")
     c.set_defaults(run=_profile)
 
     c = commands.add_parser("run", help="run steps of a schedule or plan")
     _program(c)
     c.add_argument("--schedule", required=True, metavar="FILE", help="schedule or plan file")
-    c.add_argument("--steps", type=int, default=5)
+    c.add_argument("--steps", type=int, default=5, help="steps to run (default 5)")
     c.set_defaults(run=_run)
 
     c = commands.add_parser("measure", help="measure the steps of schedules or plans")
     _program(c)
-    c.add_argument("--serve", action="store_true", help="answer requests on stdin, a JSON document a line")
-    c.add_argument("--clock", choices=["virtual", "wall"], default="", help="which decides; without it virtual, of plans with a GPU wall")
-    c.add_argument("--steps", type=int, default=5, help="of a round")
-    c.add_argument("--repeats", type=int, default=2, help="rounds, the least counts")
-    c.add_argument("--trace", action="store_true", help="with start and end of each op")
-    c.add_argument("--realtime", action="store_true", help="keep others off the cores while a step runs, where permitted")
+    c.add_argument("--serve", action="store_true", help="answer requests on stdin, one JSON document per line")
+    c.add_argument("--clock", choices=["virtual", "wall"], default="", help="clock that decides: virtual (processor time; default) or wall (default with a GPU)")
+    c.add_argument("--steps", type=int, default=5, help="steps of a round (default 5)")
+    c.add_argument("--repeats", type=int, default=2, help="rounds, of which the shortest step counts (default 2)")
+    c.add_argument("--trace", action="store_true", help="also report start and end of each op")
+    c.add_argument("--realtime", action="store_true", help="keep other processes off the cores while a step runs, if the host permits it")
     c.add_argument("--no-check", action="store_true", help="do not compare results with one device's")
     c.add_argument("files", nargs="*", metavar="FILE", help="schedule or plan files")
     c.set_defaults(run=_measure)
 
-    c = commands.add_parser("plan", help="capture, profile, search and run; say what came of it")
+    c = commands.add_parser("plan", help="capture, profile, search, run the best plan and compare it with one device")
     _model(c)
     _accumulate(c)
-    c.add_argument("--devices", default="auto", help="as of profile")
-    c.add_argument("--budget", default="20s")
-    c.add_argument("--clock", choices=["virtual", "wall"], default="", help="which decides; without it wall")
-    c.add_argument("-o", "--output", metavar="DIR", help="folder for all files; a temporary one without it")
+    c.add_argument("--devices", default="auto", help="cuda (all GPUs), cuda:N (the first N), cpu:N (N cores), or auto: all GPUs if there are several, else all CPU cores (default auto)")
+    c.add_argument("--budget", default="20s", metavar="TIME", help="time of the search, with its unit (default 20s)")
+    c.add_argument("--clock", choices=["virtual", "wall"], default="", help="clock that decides: wall (default), or virtual, processor time, for cores that others use too")
+    c.add_argument("-o", "--output", metavar="DIR", help="new folder for all files (default: a temporary one)")
     _number(c)
     c.set_defaults(run=_plan)
 
-    c = commands.add_parser("distribute", help="train a model by a strategy file, a process a rank")
+    c = commands.add_parser("distribute", help="train a model by a strategy file, one process for each rank")
     _model(c)
     c.add_argument("--strategy", required=True, metavar="FILE", help="what placer strategies --for torch wrote")
-    c.add_argument("--steps", type=int, default=3)
-    c.add_argument("--device", choices=["auto", "cpu", "cuda"], default="auto", help="cuda (a GPU a process), cpu, or auto: cuda where there is one")
-    c.add_argument("--check", action="store_true", help="compare losses and weights with plain torch in one process")
+    c.add_argument("--steps", type=int, default=3, help="steps to train (default 3)")
+    c.add_argument("--device", choices=["auto", "cpu", "cuda"], default="auto", help="cuda (one GPU for each process), cpu, or auto: cuda if there is one (default auto)")
+    c.add_argument("--check", action="store_true", help="also train by plain torch in one process, and compare losses and weights")
     _number(c)
     c.set_defaults(run=_distribute)
     return top
 
 
 def _model(c: argparse.ArgumentParser) -> None:
-    c.add_argument("--model", required=True, metavar="PKG.MODULE:FUNCTION", help="returns (model, loss, batch, optimizer)")
-    c.add_argument("--args", default="{}", metavar="JSON", help="the function's keyword arguments")
+    c.add_argument("--model", required=True, metavar="PKG.MODULE:FUNCTION", help="function that returns (model, loss, batch, optimizer)")
+    c.add_argument("--args", default="{}", metavar="JSON", help="the function's keyword arguments as a JSON object (default {})")
     c.add_argument("--name", help="the graph's name")
-    c.add_argument("--clip-norm", type=float, metavar="X", help="clip gradients before the update: the norm of all together is at most X")
-    c.add_argument("--norm-type", type=float, default=2.0, metavar="P", help="of that norm: 2, inf")
-    c.add_argument("--clip-value", type=float, metavar="X", help="clip each element of the gradients")
+    c.add_argument("--clip-norm", type=float, metavar="X", help="clip gradients before the update, so that the norm of all together is at most X")
+    c.add_argument("--norm-type", type=float, default=2.0, metavar="P", help="type of that norm, 2 or inf (default 2)")
+    c.add_argument("--clip-value", type=float, metavar="X", help="clip each element of the gradients to [-X, X]")
 
 
 def _accumulate(c: argparse.ArgumentParser) -> None:
@@ -95,14 +95,14 @@ def _accumulate(c: argparse.ArgumentParser) -> None:
 
 def _number(c: argparse.ArgumentParser) -> None:
     which = c.add_mutually_exclusive_group()
-    which.add_argument("--samples", type=int, metavar="N", help="samples of the batch, where that is not the leading dimension of its first tensor")
-    which.add_argument("--batch-arg", metavar="NAME", help="the function's argument that is the number of samples; without it the batch's leading dimensions are changed")
+    which.add_argument("--samples", type=int, metavar="N", help="samples in the batch (default: the leading dimension of its first tensor)")
+    which.add_argument("--batch-arg", metavar="NAME", help="argument of the function that sets the number of samples (default: leading dimensions of the batch are changed)")
 
 
 def _program(c: argparse.ArgumentParser) -> None:
     which = c.add_mutually_exclusive_group(required=True)
-    which.add_argument("--program", metavar="FILE", help="what capture wrote: program.pt")
-    which.add_argument("--graph", metavar="FILE", help="graph.json, beside which program.pt lies")
+    which.add_argument("--program", metavar="FILE", help="program.pt, which capture wrote")
+    which.add_argument("--graph", metavar="FILE", help="graph.json, which capture wrote beside program.pt")
 
 
 def _args(a: argparse.Namespace) -> dict[str, Any]:

@@ -127,5 +127,5 @@ func (a Placer) placeAlone(ctx context.Context, p *plan.Problem) (*plan.Outcome,
 
 // coarsenedNote says what was evaluated beside the problem.
 func coarsenedNote(steps, nodes int) string {
-	return fmt.Sprintf("beside its evaluations, %d of a coarsened graph of %d nodes", steps, nodes)
+	return fmt.Sprintf("in addition, %d evaluations of a coarsened graph of %d nodes", steps, nodes)
 }

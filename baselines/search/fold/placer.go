@@ -97,7 +97,7 @@ func (a Placer) Place(ctx context.Context, p *plan.Problem) (*plan.Outcome, erro
 			break
 		}
 	}
-	s.track.Note("beside its evaluations, %d of %d blocks folded to %d nodes", s.evaluations, f.blocks, f.coarse.Graph.NumOps())
+	s.track.Note("in addition, %d evaluations of %d blocks folded to %d nodes", s.evaluations, f.blocks, f.coarse.Graph.NumOps())
 	return s.track.Outcome()
 }
 

@@ -58,7 +58,7 @@ func Compare(ctx context.Context, c Config, host bench.Host) (*report.Regal, err
 	}
 	graphs, err := rivals.Compare(ctx, run)
 	if errors.Is(err, context.Canceled) && c.Out != "" {
-		return nil, bench.Interrupted{Message: fmt.Sprintf("interrupted after %d of %d graphs; to go on: the same command with --out %s", done, run.Graphs, c.Out)}
+		return nil, bench.Interrupted{Message: fmt.Sprintf("interrupted after %d of %d graphs; to continue: the same command with --out %s", done, run.Graphs, c.Out)}
 	}
 	if err != nil {
 		return nil, err

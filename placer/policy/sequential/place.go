@@ -31,7 +31,7 @@ func (z Placer) Place(ctx context.Context, p *plan.Problem) (*plan.Outcome, erro
 		return nil, err
 	}
 	if b, need := p.Budget.Seconds, defaultZeroShot().seconds(f); z.Sparing && b > 0 && need > b {
-		return nil, fmt.Errorf("%s: it would take about %.1f s, of %.1f that it has", z.Name(), need, b)
+		return nil, fmt.Errorf("%s: needs about %.1f s, has %.1f s", z.Name(), need, b)
 	}
 	samples, err := z.Policy.ZeroShot(ctx, f, samplesWithin(p.Budget))
 	if err != nil {
