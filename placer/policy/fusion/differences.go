@@ -1,10 +1,6 @@
 package fusion
 
-import (
-	"slices"
-
-	"placer/plan"
-)
+import "placer/plan"
 
 // In the last two stages a round moves the chances by a share of differencesMix to
 // those of the best samples. A share of byDifference of what results is the softmax of
@@ -58,7 +54,7 @@ func (t *differences) learn(actions [][]int32, _ []plan.Score, best *plan.Decisi
 // are priced.
 func (t *differences) compare(actions [][]int32) {
 	l := t.learner
-	t.found = slices.Grow(t.found[:0], len(actions))[:len(actions)]
+	t.found = resized(t.found, len(actions))
 	l.run.Each(len(actions), func(k, j int) {
 		t.found[j] = t.regions[k].differences(t.found[j][:0], t.classes, t.reference, l.price(k, t.classes, actions[j]))
 	})
@@ -69,8 +65,8 @@ func (t *differences) compare(actions [][]int32) {
 func (t *differences) take(found [][]difference) {
 	for _, sample := range found {
 		for _, d := range sample {
-			t.sum[d.class][d.level] += d.seconds * d.trust
-			t.count[d.class][d.level] += d.trust
+			t.sum[d.class][d.level] += d.seconds * d.weight
+			t.count[d.class][d.level] += d.weight
 		}
 	}
 }

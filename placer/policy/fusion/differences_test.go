@@ -75,7 +75,7 @@ func TestReference(t *testing.T) {
 
 // TestDifferences: a class that alone has another level is told what all kernels
 // together take more, for certain; two that change different kernels are each told
-// their own, and two that change the same ones both of them, with less trust.
+// their own, and two that change the same ones both of them, with less weight.
 func TestDifferences(t *testing.T) {
 	p := problemtest.OnP100s(t, "trfxl2", 2, plan.Fuse)
 	l, x := newLearner(t, p)
@@ -114,7 +114,7 @@ func TestDifferences(t *testing.T) {
 		other := other(decision, c)
 		d := evaluate(other)
 		want := weighted(other) - base
-		if len(d) != 1 || int(d[0].class) != c || d[0].level != other[c] || d[0].trust != 1 || math.Abs(d[0].seconds-want) > 1e-12 {
+		if len(d) != 1 || int(d[0].class) != c || d[0].level != other[c] || d[0].weight != 1 || math.Abs(d[0].seconds-want) > 1e-12 {
 			t.Fatalf("class %d alone: %v, all kernels take %g s more", c, d, want)
 		}
 		if alone[c] = d[0]; want != 0 {
@@ -139,15 +139,15 @@ func TestDifferences(t *testing.T) {
 		}
 		all := weighted(both) - base
 		switch {
-		case d[0].trust == 1 && d[1].trust == 1:
+		case d[0].weight == 1 && d[1].weight == 1:
 			if math.Abs(d[0].seconds+d[1].seconds-all) > 1e-12 || math.Abs(d[0].seconds-alone[int(d[0].class)].seconds) > 1e-12 {
 				t.Fatalf("apart: %v, all kernels take %g s more, the first alone %v", d, all, alone[int(d[0].class)])
 			}
 			apart++
-		case d[0].trust == 0.25 && d[1].trust == 0.25:
+		case d[0].weight == 0.25 && d[1].weight == 0.25:
 			together++
 		default:
-			t.Fatalf("trust of %v", d)
+			t.Fatalf("weights of %v", d)
 		}
 	}
 	if apart == 0 || together == 0 {
@@ -169,7 +169,7 @@ func TestGains(t *testing.T) {
 	}
 	g.follow([]uint8{2, 2, 1}, 0.099)
 	if s := g.sum[0]; math.Abs(s[0]-3e-3) > 1e-15 || math.Abs(s[1]-1e-3) > 1e-15 || s[2] != 0 || g.count[0][1] != 1 {
-		t.Errorf("relative to level 2 the others cost %g (trust %g), want 3e-3 and 1e-3", s, g.count[0])
+		t.Errorf("relative to level 2 the others cost %g (weight %g), want 3e-3 and 1e-3", s, g.count[0])
 	}
 	if slices.Max(g.count[1]) != 0 {
 		t.Errorf("what a level brings that the plan left for an unknown one is known: %g", g.count[1])
