@@ -2,7 +2,7 @@ package fusion
 
 import "placer/plan"
 
-// In the last two stages a round moves the chances by a share of differencesMix to
+// In the last two stages a round moves the probabilities by a share of differencesMix to
 // those of the best samples. A share of byDifference of what results is the softmax of
 // the difference rewards at differenceTemperature, a part of the step time. A level that
 // was not tried counts as one that takes untried longer, also a part of the step time,
@@ -111,10 +111,10 @@ func (t *differences) mix() float64 { return differencesMix }
 
 // adjust is as teacher says: it explores any level, of no more than strays classes a
 // sample, and moves a share of byDifference to the levels that gain most.
-func (t *differences) adjust(c int, chance []float64, spent float64) {
+func (t *differences) adjust(c int, probability []float64, spent float64) {
 	u := min(explore*finer, strays/float64(len(t.sum))) * min(1, (1-spent)/exploreEnd)
-	for a := range chance {
-		chance[a] = (1-u)*chance[a] + u/levels
+	for a := range probability {
+		probability[a] = (1-u)*probability[a] + u/levels
 	}
 	for a := range t.share {
 		t.share[a] = 0
@@ -123,7 +123,7 @@ func (t *differences) adjust(c int, chance []float64, spent float64) {
 		}
 	}
 	total := boltzmann(t.share, differenceTemperature*t.step)
-	for a := range chance {
-		chance[a] = (1-byDifference)*chance[a] + byDifference*t.share[a]/total
+	for a := range probability {
+		probability[a] = (1-byDifference)*probability[a] + byDifference*t.share[a]/total
 	}
 }

@@ -156,16 +156,16 @@ func TestDifferences(t *testing.T) {
 }
 
 // TestGains: what levels gain is relative to the best plan, and stays so when that
-// takes another level; chances go to the level that gains most.
+// takes another level; probabilities go to the level that gains most.
 func TestGains(t *testing.T) {
 	x := &classes{ops: [][]int32{{0, 1}, {2}}}
 	g := newDifferences(&learner{random: rand.New(rand.NewPCG(1, 2))}, x)
 	g.follow([]uint8{1, 1, 0}, 0.1)
 	g.take([][]difference{{{0, 2, -1e-3, 1}, {1, 2, 1e-3, 0.25}}, {{0, 0, 2e-3, 1}}})
-	chance := []float64{0, 1, 0, 0, 0, 0, 0, 0}
-	g.adjust(0, chance, 1)
-	if math.Abs(chance[1]-(1-byDifference)) > 1e-9 || math.Abs(chance[2]-byDifference) > 1e-9 {
-		t.Errorf("level 2 gains and 1 is the plan's: chances %g", chance)
+	probability := []float64{0, 1, 0, 0, 0, 0, 0, 0}
+	g.adjust(0, probability, 1)
+	if math.Abs(probability[1]-(1-byDifference)) > 1e-9 || math.Abs(probability[2]-byDifference) > 1e-9 {
+		t.Errorf("level 2 gains and 1 is the plan's: probabilities %g", probability)
 	}
 	g.follow([]uint8{2, 2, 1}, 0.099)
 	if s := g.sum[0]; math.Abs(s[0]-3e-3) > 1e-15 || math.Abs(s[1]-1e-3) > 1e-15 || s[2] != 0 || g.count[0][1] != 1 {
@@ -174,10 +174,10 @@ func TestGains(t *testing.T) {
 	if slices.Max(g.count[1]) != 0 {
 		t.Errorf("what a level brings that the plan left for an unknown one is known: %g", g.count[1])
 	}
-	chance = []float64{1, 0, 0, 0, 0, 0, 0, 0}
-	g.adjust(0, chance, 1-exploreEnd/2) // half of the way to no exploration
-	if want := (1 - byDifference) * explore * finer / 2 / levels; math.Abs(chance[1]-want) > 1e-9 {
-		t.Errorf("explored to %g, want %g", chance, want)
+	probability = []float64{1, 0, 0, 0, 0, 0, 0, 0}
+	g.adjust(0, probability, 1-exploreEnd/2) // half of the way to no exploration
+	if want := (1 - byDifference) * explore * finer / 2 / levels; math.Abs(probability[1]-want) > 1e-9 {
+		t.Errorf("explored to %g, want %g", probability, want)
 	}
 }
 
