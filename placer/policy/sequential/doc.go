@@ -85,8 +85,8 @@
 //   - elite.go: the placements that are learned from.
 //   - trajectory.go: such a placement as a level's decisions.
 //   - learner.go: how it is learned; by the cross-entropy method.
-//   - reinforcement.go: the same by PPO, through the network.
-//   - reinforcetuner.go: ReinforceTuner, the method that does so.
+//   - ppolearner.go: the same by PPO, through the network.
+//   - ppotuner.go: PPOTuner, the method that does so.
 //   - tunestate.go: the file of a run between two steps.
 //
 // Letters: N ops, U units, V nodes and T tensors of the coarsened graph, D devices, K

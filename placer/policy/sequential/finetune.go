@@ -27,7 +27,7 @@ type Tuner struct {
 	// Save, if not nil, is given every step's end. It must not keep the state.
 	Save func(*TuneState) error
 
-	improvement Improvement // ReinforceTuner's
+	improvement Improvement // PPOTuner's
 }
 
 // TuneStep is what a round came to.

@@ -219,10 +219,10 @@ func (t *pretraining) improve(ctx context.Context, p *Progress, random *rand.Ran
 		return err
 	}
 	p.Case = x.of
-	improve := t.trainer.reinforce
+	improve := t.trainer.ppo
 	switch p.How {
 	case SelfLabelling:
-		improve = t.trainer.label
+		improve = t.trainer.selfLabel
 	case OfTasks:
 		improve = t.trainer.reinforceTasks
 	}

@@ -12,7 +12,7 @@ import (
 func TestImprovedTuning(t *testing.T) {
 	p, err := small.Problem()
 	must(t, err)
-	tuner := ReinforceTuner{Policy: policy(t, 16), Config: DefaultReinforce()}
+	tuner := PPOTuner{Policy: policy(t, 16), Config: DefaultPPO()}
 	tuner.Config.Steps, tuner.Config.Samples = 4, 64
 	one, err := tuner.Place(context.Background(), p)
 	must(t, err)
