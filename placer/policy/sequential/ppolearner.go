@@ -30,7 +30,7 @@ type ppoLearner struct {
 
 // newPPOLearner returns one of p, which learns.
 func newPPOLearner(p *Policy, c PPOConfig) *ppoLearner {
-	return &ppoLearner{config: c, net: p.net, adam: nn.NewAdam(nn.DefaultAdam()), rollouts: &rollouts{pass: &pass{n: p.net}, read: true}}
+	return &ppoLearner{config: c, net: p.net, adam: nn.NewAdam(nn.DefaultAdam()), rollouts: &rollouts{pass: &pass{n: p.net}, withFeatures: true}}
 }
 
 // mostRows bounds the decisions times devices that are learned from at once: 400 MB of

@@ -83,7 +83,7 @@ func (p *Policy) Direct(ctx context.Context, f *Features, k int) ([]Sample, erro
 // priors alone: what the network's training is worth beside it.
 func (p *Policy) WithoutLearning() *Policy {
 	q := *p
-	q.mute = true
+	q.priorsOnly = true
 	return &q
 }
 
@@ -98,7 +98,7 @@ func (p *Policy) rollOut(ctx context.Context, f *Features, all []Proposal) []Sam
 	of, out := map[kind][]int{}, make([]Sample, len(all))
 	for i, x := range all {
 		k := kind{f.levelOf(x), x.Learned}
-		if p.mute {
+		if p.priorsOnly {
 			k.learned = 0
 		}
 		if of[k] == nil {
