@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"placer/baselines/search/anneal"
-	"placer/graph/unit"
 	"placer/plan"
 )
 
@@ -76,7 +75,7 @@ func varied() zeroShotConfig {
 
 // roundWork returns the work of following every prior once at every level, in steps.
 func (c zeroShotConfig) roundWork(f *Features) (sum int) {
-	for l := range f.at {
+	for l := range level(len(f.at)) {
 		s := f.instance(l)
 		sum += len(c.learned) * passes * len(heuristics()) * (len(s.steps) + c.scoring*s.decisions*s.d)
 	}
@@ -91,7 +90,7 @@ func (c zeroShotConfig) roundsOf(f *Features) int {
 // seconds returns about how long the rollouts take.
 func (c zeroShotConfig) seconds(f *Features) float64 {
 	steps := c.roundsOf(f) * c.roundWork(f)
-	if s := f.instance(0); c.improver.share > 0 {
+	if s := f.instance(atCells); c.improver.share > 0 {
 		n := c.improver.placements(s, DefaultSamples)
 		steps += n * c.improver.stepsOf(s, n) * s.nodes.Graph.NumOps()
 	}
@@ -126,7 +125,7 @@ func (p *Policy) zeroShot(ctx context.Context, f *Features, k int, c zeroShotCon
 		}
 	}
 	if f.sketch != nil {
-		improved, drafts = c.improver.placements(f.instance(0), k), c.drafts*k
+		improved, drafts = c.improver.placements(f.instance(atCells), k), c.drafts*k
 	}
 	out := p.drafts(ctx, f, drafts, c, random)
 	if len(out) == 0 {
@@ -164,18 +163,18 @@ func (p *Policy) drafts(ctx context.Context, f *Features, k int, c zeroShotConfi
 	for i := range lists {
 		lists[i] = &shortlist{most: c.listed * k}
 	}
-	for l := range f.at {
+	for l := range level(len(f.at)) {
 		if ctx.Err() != nil {
 			break
 		}
 		s := f.instance(l)
 		kind := l
-		if l == timeStep {
-			kind = slices.Index(levels, unit.Segment)
+		if l == atTimeSteps {
+			kind = atSegments
 		}
 		e := newRollouts(p.net, s).until(ctx)
 		for i, learned := range c.learned {
-			list := lists[kind*len(c.learned)+i]
+			list := lists[int(kind)*len(c.learned)+i]
 			for round := range c.roundsOf(f) {
 				for x := range e.followAll(ctx, c, learned, float32(min(1, round))*c.hottest, random) {
 					if round == 0 {
