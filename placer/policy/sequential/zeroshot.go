@@ -115,25 +115,30 @@ func (p *Policy) ZeroShot(ctx context.Context, f *Features, k int) ([]Sample, er
 	return out, err
 }
 
+// zeroShot is ZeroShot under c, without the sample in another order.
 func (p *Policy) zeroShot(ctx context.Context, f *Features, k int, c zeroShotConfig) ([]Sample, error) {
 	random := rand.New(rand.NewPCG(f.problem.Seed, 0x7a))
-	improved, drafts := 0, k
-	if f.sketch = nil; c.improver.share > 0 {
+	f.sketch = nil
+	if c.improver.share > 0 {
 		var err error
 		if f.sketch, err = anneal.NewSketch(f.problem); err != nil {
 			return nil, err
 		}
 	}
+	improved, drafts := 0, k // of the k samples; rollouts to choose the others among
 	if f.sketch != nil {
 		improved, drafts = c.improver.placements(f.instance(atCells), k), c.drafts*k
 	}
+	// Make rollouts; keep those that end soonest by the policy's own schedule.
 	out := p.drafts(ctx, f, drafts, c, random)
 	if len(out) == 0 {
 		return nil, ctx.Err()
 	}
+	// Of these, keep those whose steps on the coarsened graph are shortest.
 	if f.sketch != nil {
 		out = shortest(ctx, f.sketch, out, k-improved, c.alike)
 	}
+	// Evaluate them, and the expert's placement as the last.
 	if c.improver.share > 0 && k > 1 && !p.net.unguided {
 		out = append(out[:min(len(out), k-improved-1)], Sample{Decision: plan.Decision{Device: f.coarse.expert}})
 	}
@@ -143,6 +148,7 @@ func (p *Policy) zeroShot(ctx context.Context, f *Features, k int, c zeroShotCon
 		}
 		f.complete(p, &out[i])
 	}
+	// Improve the best on the coarsened graph; evaluate what comes of it.
 	if improved == 0 {
 		return out, nil
 	}
@@ -155,8 +161,10 @@ func (f *Features) complete(p *Policy, x *Sample) {
 	x.Score = f.problem.Evaluator.Evaluate(x.Decision)
 }
 
-// drafts returns the k rollouts to evaluate. Runs of time steps count as segments, of
-// which one or the other suits.
+// drafts makes rollouts under every prior, at every level and weight of what was learned,
+// and returns the k to go on with: those that end soonest by their own schedules, from each
+// level and weight in turn. Runs of time steps count as segments, of which one or the other
+// suits.
 func (p *Policy) drafts(ctx context.Context, f *Features, k int, c zeroShotConfig, random *rand.Rand) []Sample {
 	greedy := &shortlist{most: 1}
 	lists := make([]*shortlist, len(levels)*len(c.learned))
