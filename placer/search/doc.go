@@ -17,5 +17,5 @@
 // fewer.go searches on fewer GPUs, prefer.go plans that come from elsewhere. The run folder:
 // state.go has the events and what is remembered of a killed search, run.go the files,
 // runstate.go the state of each method, observe.go what is written on the way, history.go
-// what of it can be read later.
+// what of it can be read later. cputimes.go divides processor time between methods.
 package search
