@@ -15,7 +15,8 @@
 // moves, movefeatures.go has what it reads of one, movefacts.go and timeline.go what these are
 // made of. All tasks together: joint.go divides the budget, joint_walk.go anneals,
 // joint_moves.go has the moves, joint_keys.go priorities that moves can change; under a guide
-// joint_adviser.go, joint_features.go, joint_facts.go and joint_timeline.go are as above.
+// joint_adviser.go, joint_features.go, joint_facts.go (of which joint_placed.go,
+// joint_shifted.go and joint_fused.go are parts) and joint_timeline.go are as above.
 //
 // For others: sketch.go on the coarsened graph alone, exact.go and shorten.go on the problem's
 // own objective.
