@@ -21,4 +21,12 @@
 // are added in the same order whatever their number.
 //
 // Letters: N rows, D or d columns, F features.
+//
+// The files from the matrix up: mat.go; kernel.go, context.go and backend.go are what an
+// operation is and is given; params.go has the weights. graph.go records operations: linear.go
+// and affine.go, norm.go, lstm.go, attend.go, concat.go, repeat.go, mul.go, pool.go, mask.go;
+// losses.go and softmax.go are what objectives need. expression.go and fused.go run a graph by
+// gorgonia, tape.go by a list (tape_light.go chooses it), recording.go and layout.go lay out
+// the memory of that, device.go hands a graph to a Device. adam.go is the optimiser,
+// checkpoint.go the file, cache.go keeps compiled graphs by their shapes.
 package nn

@@ -12,7 +12,8 @@
 //
 // The files in the order of the algorithm: config.go has the parameters, trainer.go the
 // loop, sample.go draws decisions, reward.go and advantage.go say what they are worth,
-// objective.go is the loss and task.go the part of it that one task has.
+// objective.go is the loss, Objective.Loss, and task.go the part of it that one task has,
+// down to the clipped objective of one choice, Stats.addClipped.
 //
 // Letters: N nodes, M choices of a decision over all tasks, K samples of a round, A
 // levels of a choice, T refinement iterations; ρ ratio of probabilities, ε its clip.

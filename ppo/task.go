@@ -42,7 +42,7 @@ func (t *task) row(r int, p, d []float64, s *Stats) {
 	for k := first; k < end; k++ {
 		v := t.first + r%t.choices
 		a := t.Actions[k][v]
-		slope := s.term(float64(logits[a])-logZ-float64(t.LogProb[k][v]), t.advantage(k, v), t.ClipEps)
+		slope := s.addClipped(float64(logits[a])-logZ-float64(t.LogProb[k][v]), t.advantage(k, v), t.ClipEps)
 		d[a] -= scale * slope
 		spread += scale * slope
 	}
@@ -87,10 +87,10 @@ func entropyGradient(d, p []float64, logits []float32, logZ, weight float64) (en
 	return entropy
 }
 
-// term adds one sample's choice, of log ratio log ρ, to s and returns the derivative of
-// its clipped objective min(ρ A, clip(ρ, 1-ε, 1+ε) A) with respect to the log
+// addClipped adds one sample's choice, of log ratio log ρ, to s and returns the derivative
+// of its clipped objective min(ρ A, clip(ρ, 1-ε, 1+ε) A) with respect to the log
 // probability (arXiv:1707.06347v2, Eq. 7).
-func (s *Stats) term(logRatio, advantage, eps float64) float64 {
+func (s *Stats) addClipped(logRatio, advantage, eps float64) float64 {
 	ratio := math.Exp(logRatio)
 	objective, slope := ratio*advantage, ratio*advantage
 	clipped := min(max(ratio, 1-eps), 1+eps)

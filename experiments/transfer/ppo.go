@@ -110,7 +110,7 @@ func (r *row) ppoOnce(policy *sequential.Policy, seed uint64) (x ppoSeed, err er
 		}
 	}
 	begin := cpu()
-	o, err := sequential.ReinforceTuner{Policy: policy, Config: sequential.DefaultReinforce()}.Place(context.Background(), p)
+	o, err := sequential.PPOTuner{Policy: policy, Config: sequential.DefaultPPO()}.Place(context.Background(), p)
 	if err != nil {
 		return x, err
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 
 	"github.com/spf13/cobra"
@@ -9,13 +10,19 @@ import (
 	"placer/measure/session"
 )
 
+// benchStepsFlags are the flags of bench steps.
+type benchStepsFlags struct {
+	bench.Steps
+	machine   machineFlags
+	libraries libraryFlags
+	byRule    []string // lists of workloads
+	ranked    []string
+	output    string
+	json      bool
+}
+
 func (c *console) benchStepsCommand() *cobra.Command {
-	f := bench.DefaultSteps()
-	var machine machineFlags
-	var libraries libraryFlags
-	var byRule, rank []string
-	var out string
-	var asJSON bool
+	f := benchStepsFlags{Steps: bench.DefaultSteps()}
 	cmd := &cobra.Command{
 		Use:   "steps",
 		Short: "Compare measured with predicted steps, on one GPU that stands for several",
@@ -26,48 +33,17 @@ func (c *console) benchStepsCommand() *cobra.Command {
 		Example: "  placer bench steps --machine here.json --partition -o steps.json",
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := machine.check(cmd); err != nil {
+			if err := f.check(cmd); err != nil {
 				return err
 			}
-			if err := machine.checkNamed("bench steps"); err != nil {
-				return err
-			}
-			if err := errors.Join(f.Validate(), checkOutput(out, asJSON)); err != nil {
-				return err
-			}
-			if out != "-" { // else there is the one document at the end
-				f.Out = out
-			}
-			gpus, err := c.openGPUs(libraries)
-			if err != nil {
-				return err
-			}
-			defer gpus.warm.Close()
-			m, err := c.loadMachine(&machine)
-			if err != nil {
-				return err
-			}
-			f.Workloads, f.Rank = splitWorkloads(byRule), splitWorkloads(rank)
-			host := bench.StepsHost{Host: c.bench(), Driver: gpus.driver, BLAS: gpus.blas, Session: gpus.session}
-			if host.Name, err = session.Host(gpus.driver, gpus.blas, []int{0}, gpus.version); err != nil {
-				return err
-			}
-			if monitor, err := c.hardware.watch(); err == nil {
-				defer monitor.Close()
-				host.State = monitor.Read
-			}
-			doc, err := f.Run(cmd.Context(), m, host)
-			if err != nil {
-				return err
-			}
-			return c.print(asJSON || out == "-", doc)
+			return c.benchSteps(cmd.Context(), &f)
 		},
 	}
 	fl := cmd.Flags()
-	machine.addMeasured(fl)
-	libraries.add(fl)
-	fl.StringArrayVar(&byRule, "workloads", f.Workloads, "workloads placed by rule, separated by commas")
-	fl.StringArrayVar(&rank, "rank", f.Rank, "workloads, separated by commas, of which random plans are ranked, on every number of devices above 1")
+	f.machine.addMeasured(fl)
+	f.libraries.add(fl)
+	fl.StringArrayVar(&f.byRule, "workloads", f.Workloads, "workloads placed by rule, separated by commas")
+	fl.StringArrayVar(&f.ranked, "rank", f.Rank, "workloads, separated by commas, of which random plans are ranked, on every number of devices above 1")
 	fl.IntSliceVar(&f.Devices, "devices", f.Devices, "numbers of devices")
 	fl.IntVar(&f.Plans, "plans", f.Plans, "random plans of each kind")
 	fl.StringVar(&f.Link, "link", f.Link, "bandwidth between two devices")
@@ -76,7 +52,51 @@ func (c *console) benchStepsCommand() *cobra.Command {
 	fl.IntVar(&f.Repeats, "repeats", f.Repeats, "timed steps, of which the median counts")
 	fl.DurationVar(&f.Budget, "budget", f.Budget, "time after which no further plan is measured")
 	alias(fl, "out", "output")
-	fl.StringVarP(&out, "output", "o", "", "write all that was measured there (JSON), also after each workload; - writes it to stdout instead of the tables")
-	fl.BoolVar(&asJSON, "json", false, "print one JSON document")
+	fl.StringVarP(&f.output, "output", "o", "", "write all that was measured there (JSON), also after each workload; - writes it to stdout instead of the tables")
+	fl.BoolVar(&f.json, "json", false, "print one JSON document")
 	return cmd
+}
+
+// check completes what is measured and reports the first fault.
+func (f *benchStepsFlags) check(cmd *cobra.Command) error {
+	if err := f.machine.check(cmd); err != nil {
+		return err
+	}
+	if err := f.machine.checkNamed("bench steps"); err != nil {
+		return err
+	}
+	if err := errors.Join(f.Validate(), checkOutput(f.output, f.json)); err != nil {
+		return err
+	}
+	if f.output != "-" { // else there is the one document at the end
+		f.Out = f.output
+	}
+	f.Workloads, f.Rank = splitWorkloads(f.byRule), splitWorkloads(f.ranked)
+	return nil
+}
+
+// benchSteps measures and prints what was measured.
+func (c *console) benchSteps(ctx context.Context, f *benchStepsFlags) error {
+	gpus, err := c.openGPUs(f.libraries)
+	if err != nil {
+		return err
+	}
+	defer gpus.warm.Close()
+	m, err := c.loadMachine(&f.machine)
+	if err != nil {
+		return err
+	}
+	host := bench.StepsHost{Host: c.bench(), Driver: gpus.driver, BLAS: gpus.blas, Session: gpus.session}
+	if host.Name, err = session.Host(gpus.driver, gpus.blas, []int{0}, gpus.version); err != nil {
+		return err
+	}
+	if monitor, err := c.hardware.watch(); err == nil {
+		defer monitor.Close()
+		host.State = monitor.Read
+	}
+	doc, err := f.Run(ctx, m, host)
+	if err != nil {
+		return err
+	}
+	return c.print(f.json || f.output == "-", doc)
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -43,36 +44,11 @@ func batchDim(x formats.File) string {
 // that batch: others have the same remarks.
 func (c *console) family(f *graphFlags, batch int64, seen func(loaded)) (strategies.Family, int64, error) {
 	if f.Workload != "" {
-		given, err := workloads.Batch(f.Workload)
-		if err != nil {
-			return nil, 0, usage(err)
-		}
-		if batch == 0 {
-			batch = given
-		} else if err := workloads.CheckBatch(f.Workload, batch); err != nil {
-			return nil, 0, usage(err)
-		}
-		return func(n int64) (*graph.Graph, error) { return workloads.BuildBatch(f.Workload, n) }, batch, nil
+		return workloadFamily(f.Workload, batch)
 	}
-	name := ""
-	for _, d := range batchDims {
-		if n, ok := f.Dims[d]; ok && name == "" {
-			if name = d; batch == 0 {
-				batch = n
-			}
-		}
-	}
-	if name == "" {
-		l, err := c.loadGraph(f)
-		if err != nil {
-			return nil, 0, err
-		}
-		if name = batchDim(l.file); name != "" && batch == 0 {
-			batch = l.file.Sizes[name]
-		}
-		if name == "" {
-			return nil, 0, fmt.Errorf("%s: no dimension named batch, batch_size or N is open, so its batch cannot be divided: %s", f.Graph, openBatch(l.file))
-		}
+	name, batch, err := c.openDim(f, batch)
+	if err != nil {
+		return nil, 0, err
 	}
 	if batch == 0 {
 		return nil, 0, usagef("--batch: say how many samples a step has, or --dim %s=N", name)
@@ -93,6 +69,39 @@ func (c *console) family(f *graphFlags, batch int64, seen func(loaded)) (strateg
 		}
 		return l.Graph, err
 	}, batch, nil
+}
+
+// workloadFamily is family of a built-in workload.
+func workloadFamily(name string, batch int64) (strategies.Family, int64, error) {
+	given, err := workloads.Batch(name)
+	if err != nil {
+		return nil, 0, usage(err)
+	}
+	if batch == 0 {
+		batch = given
+	} else if err := workloads.CheckBatch(name, batch); err != nil {
+		return nil, 0, usage(err)
+	}
+	return func(n int64) (*graph.Graph, error) { return workloads.BuildBatch(name, n) }, batch, nil
+}
+
+// openDim returns the name of the size that is the number of samples of f's file, and the
+// batch: batch, or where that is 0 what --dim or the file says, 0 where neither does.
+func (c *console) openDim(f *graphFlags, batch int64) (string, int64, error) {
+	for _, d := range batchDims {
+		if n, ok := f.Dims[d]; ok {
+			return d, cmp.Or(batch, n), nil
+		}
+	}
+	l, err := c.loadGraph(f)
+	if err != nil {
+		return "", 0, err
+	}
+	name := batchDim(l.file)
+	if name == "" {
+		return "", 0, fmt.Errorf("%s: no dimension named batch, batch_size or N is open, so its batch cannot be divided: %s", f.Graph, openBatch(l.file))
+	}
+	return name, cmp.Or(batch, l.file.Sizes[name]), nil
 }
 
 // openBatch says how to come to a file with an open batch from one like x, without.

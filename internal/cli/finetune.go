@@ -82,7 +82,7 @@ func (c *console) finetune(ctx context.Context, f *finetuneFlags) error {
 	}
 	f.tasks = plan.Place.String()
 	if f.ppo {
-		return c.reinforce(ctx, f, policy)
+		return c.finetuneByPPO(ctx, f, policy)
 	}
 	if f.out != "" {
 		folder, err := fsx.OpenFolder(f.out)
@@ -167,13 +167,13 @@ func writeTuneStep(board *tfevents.File, x sequential.TuneStep, best plan.Score)
 		tfevents.Scalar("finetune/best_s", best.Value), tfevents.Scalar("finetune/entropy", x.Entropy), tfevents.Scalar("finetune/samples", float64(x.Samples)))
 }
 
-// reinforce fine-tunes through the network.
-func (c *console) reinforce(ctx context.Context, f *finetuneFlags, policy *sequential.Policy) error {
+// finetuneByPPO fine-tunes through the network.
+func (c *console) finetuneByPPO(ctx context.Context, f *finetuneFlags, policy *sequential.Policy) error {
 	p, expert, doc, err := c.placed(ctx, &f.placeFlags, policy)
 	if err != nil {
 		return err
 	}
-	t := sequential.ReinforceTuner{Policy: policy, Config: sequential.DefaultReinforce()}
+	t := sequential.PPOTuner{Policy: policy, Config: sequential.DefaultPPO()}
 	t.Config.Steps, t.Config.Workers = min(f.config.Steps, t.Config.Steps), f.config.Workers
 	show := c.newProgress(plan.Budget{})
 	begin := c.clock()

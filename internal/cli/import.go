@@ -14,10 +14,16 @@ import (
 	"placer/internal/report"
 )
 
+// importFlags are the flags of import.
+type importFlags struct {
+	graphFlags
+	as, gpu       string
+	output, times string // files to write
+	json          bool
+}
+
 func (c *console) importCommand() *cobra.Command {
-	var f graphFlags
-	var asJSON bool
-	var out, as, gpu, timesOut string
+	var f importFlags
 	cmd := &cobra.Command{
 		Use:   "import",
 		Short: "Read a graph and describe it, or write it in another form",
@@ -26,67 +32,83 @@ func (c *console) importCommand() *cobra.Command {
 			"-o writes the graph, --times-output the op times that came with it.",
 		Example: "  placer import --graph model.onnx --dim batch=32\n  placer import --graph model.onnx --train adam -o step.json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := f.check(); err != nil {
+			if err := f.check(cmd); err != nil {
 				return err
 			}
-			switch {
-			case !slices.Contains(graphForms, as):
-				return usagef("--as %s: want json, costgraph or costgraph-text", as)
-			case out == "" && cmd.Flags().Changed("as"):
-				return usagef("--as is the form of what -o writes")
-			case as == "json" && cmd.Flags().Changed("gpu"):
-				return usagef("--gpu gives the op times that --as costgraph writes")
-			}
-			if err := errors.Join(checkOutput(out, asJSON), fileOnly("--times-output", timesOut)); err != nil {
-				return err
-			}
-			l, err := c.loadGraph(&f)
-			if err != nil {
-				return err
-			}
-			c.tell(l)
-			g := l.Graph
-			write, err := c.exporter(as, l, gpu)
-			if err != nil {
-				return err
-			}
-			if timesOut != "" {
-				if l.Times == nil {
-					return fmt.Errorf("%s: the file has no times that tell devices apart", f.Graph)
-				}
-				if err := fsx.WriteFile(timesOut, l.Times.Write); err != nil {
-					return err
-				}
-			}
-			doc := report.Import{Format: report.ImportFormat, Summary: report.Summarise(g.Name(), g, 0), GraphOps: g.NumOps(), GraphEdges: g.NumEdges(), Hash: g.Hash(), Control: g.NumControl(), Resident: int64(g.Resident()), Kinds: map[string]int{}, Modules: report.ModulesOf(g)}
-			for i := range g.NumOps() {
-				o := g.Op(graph.OpID(i))
-				doc.Kinds[string(o.Kind)]++
-				if n, _ := o.Iterations(); n > 1 {
-					doc.Repeated++
-					doc.Iterations += n
-				}
-			}
-			if x := l.file.ONNX; x != nil {
-				if f.Train == "" {
-					doc.Ops, doc.Edges = x.Nodes, x.Edges
-				}
-				doc.ONNX = &report.ONNX{Producer: x.Producer, Nodes: x.Nodes, Edges: x.Edges, Inputs: x.Inputs, Outputs: x.Outputs, Initializers: x.Initializers, Dims: map[string]int64{}, Notes: x.Notes,
-					Tables: x.Tables, TableElements: x.TableElements, Folded: x.Folded, FoldedBytes: int64(x.FoldedBytes), Inlined: x.Inlined, Quantized: x.Quantized}
-				for _, d := range x.Symbols {
-					doc.ONNX.Dims[d.Name] = d.Value
-				}
-			}
-			return c.emit(out, write, asJSON, &doc)
+			return c.importFile(&f)
 		},
 	}
 	f.add(cmd.Flags())
-	cmd.Flags().StringVarP(&out, "output", "o", "", "write the graph to this file; - writes it to stdout instead of the description")
-	cmd.Flags().StringVar(&timesOut, "times-output", "", "write the op times that came with the graph to this file, for --times")
-	cmd.Flags().StringVar(&as, "as", "json", "form of the file written: json (placer's), costgraph or costgraph-text (TensorFlow's CostGraphDef)")
-	cmd.Flags().StringVar(&gpu, "gpu", "p100", "built-in machine whose first GPU gives the op times of a CostGraphDef, where the input has none")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON document")
+	cmd.Flags().StringVarP(&f.output, "output", "o", "", "write the graph to this file; - writes it to stdout instead of the description")
+	cmd.Flags().StringVar(&f.times, "times-output", "", "write the op times that came with the graph to this file, for --times")
+	cmd.Flags().StringVar(&f.as, "as", "json", "form of the file written: json (placer's), costgraph or costgraph-text (TensorFlow's CostGraphDef)")
+	cmd.Flags().StringVar(&f.gpu, "gpu", "p100", "built-in machine whose first GPU gives the op times of a CostGraphDef, where the input has none")
+	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON document")
 	return cmd
+}
+
+// check reports the first fault.
+func (f *importFlags) check(cmd *cobra.Command) error {
+	if err := f.graphFlags.check(); err != nil {
+		return err
+	}
+	switch {
+	case !slices.Contains(graphForms, f.as):
+		return usagef("--as %s: want json, costgraph or costgraph-text", f.as)
+	case f.output == "" && cmd.Flags().Changed("as"):
+		return usagef("--as is the form of what -o writes")
+	case f.as == "json" && cmd.Flags().Changed("gpu"):
+		return usagef("--gpu gives the op times that --as costgraph writes")
+	}
+	return errors.Join(checkOutput(f.output, f.json), fileOnly("--times-output", f.times))
+}
+
+// importFile reads the graph, writes what the flags ask for and describes it.
+func (c *console) importFile(f *importFlags) error {
+	l, err := c.loadGraph(&f.graphFlags)
+	if err != nil {
+		return err
+	}
+	c.tell(l)
+	write, err := c.exporter(f.as, l, f.gpu)
+	if err != nil {
+		return err
+	}
+	if f.times != "" {
+		if l.Times == nil {
+			return fmt.Errorf("%s: the file has no times that tell devices apart", f.Graph)
+		}
+		if err := fsx.WriteFile(f.times, l.Times.Write); err != nil {
+			return err
+		}
+	}
+	return c.emit(f.output, write, f.json, describe(l, f.Train != ""))
+}
+
+// describe returns what import says of a graph, which a training step has been derived from
+// where trained says so: its ops and edges are then not those of the file.
+func describe(l loaded, trained bool) *report.Import {
+	g := l.Graph
+	doc := &report.Import{Format: report.ImportFormat, Summary: report.Summarise(g.Name(), g, 0), GraphOps: g.NumOps(), GraphEdges: g.NumEdges(), Hash: g.Hash(), Control: g.NumControl(), Resident: int64(g.Resident()), Kinds: map[string]int{}, Modules: report.ModulesOf(g)}
+	for i := range g.NumOps() {
+		o := g.Op(graph.OpID(i))
+		doc.Kinds[string(o.Kind)]++
+		if n, _ := o.Iterations(); n > 1 {
+			doc.Repeated++
+			doc.Iterations += n
+		}
+	}
+	if x := l.file.ONNX; x != nil {
+		if !trained {
+			doc.Ops, doc.Edges = x.Nodes, x.Edges
+		}
+		doc.ONNX = &report.ONNX{Producer: x.Producer, Nodes: x.Nodes, Edges: x.Edges, Inputs: x.Inputs, Outputs: x.Outputs, Initializers: x.Initializers, Dims: map[string]int64{}, Notes: x.Notes,
+			Tables: x.Tables, TableElements: x.TableElements, Folded: x.Folded, FoldedBytes: int64(x.FoldedBytes), Inlined: x.Inlined, Quantized: x.Quantized}
+		for _, d := range x.Symbols {
+			doc.ONNX.Dims[d.Name] = d.Value
+		}
+	}
+	return doc
 }
 
 // graphForms are the forms that import writes.

@@ -15,7 +15,6 @@ import (
 	"placer/plan"
 	"placer/roofline"
 	"placer/sim"
-	"placer/units"
 )
 
 type measureFlags struct {
@@ -224,58 +223,4 @@ func (c *console) readPlan(path string) (*plan.File, error) {
 	}
 	f, err := plan.ReadFile(path)
 	return f, noPlan(path, err)
-}
-
-func (c *console) splitCommand() *cobra.Command {
-	var f machineFlags
-	var parts, sms int
-	var link, latency, out string
-	cmd := &cobra.Command{
-		Use:   "split",
-		Short: "Make a machine of several devices on one GPU",
-		Long: "split takes the first GPU of a machine and writes a machine of equal parts of it, with\n" +
-			"links of chosen figures, for 'measure --logical'.",
-		Example: "  placer machines split --machine here.json --parts 4 --link '25 GB/s' \\\n" +
-			"     --latency '10 us' -o four.json",
-		Args: noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := errors.Join(f.check(cmd), useless(cmd, "split, which takes the machine's first GPU", "gpus", "cpu")); err != nil {
-				return err
-			}
-			bandwidth, err := units.ParseBytesPerSecond(link)
-			if err != nil {
-				return usagef("--link: %w", err)
-			}
-			delay, err := units.ParseSeconds(latency)
-			if err != nil {
-				return usagef("--latency: %w", err)
-			}
-			if parts < 2 || parts > hw.MaxPlaced {
-				return usagef("--parts %d: want 2 to %d", parts, hw.MaxPlaced)
-			}
-			if sms < 0 {
-				return usagef("--sms %d: want 0, for parts that share all multiprocessors, or more", sms)
-			}
-			m, err := c.loadMachine(&f)
-			if err != nil {
-				return err
-			}
-			if m.Devices[0].Kind != hw.GPU {
-				return usagef("the first device of machine %s is no GPU", m.Name)
-			}
-			l, err := measure.Logical(&m.Devices[0], parts, sms, bandwidth, delay)
-			if err != nil {
-				return usage(err)
-			}
-			return c.writeOutput(out, l.Write)
-		},
-	}
-	f.add(cmd.Flags())
-	cmd.Flags().IntVar(&parts, "parts", 2, "number of parts")
-	cmd.Flags().IntVar(&sms, "sms", 0, "multiprocessors of each part, where they are divided too")
-	cmd.Flags().StringVar(&link, "link", "25 GB/s", "bandwidth between two parts")
-	cmd.Flags().StringVar(&latency, "latency", "10 us", "latency between two parts")
-	alias(cmd.Flags(), "out", "output")
-	cmd.Flags().StringVarP(&out, "output", "o", "-", "write the machine file there; - prints it")
-	return cmd
 }

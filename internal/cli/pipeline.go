@@ -15,10 +15,16 @@ import (
 // PipeDream's second cluster.
 const networkBandwidth = "3.125 GB/s"
 
+// pipelineFlags are the flags of pipeline.
+type pipelineFlags struct {
+	bench.Pipeline
+	graph           string
+	output, profile string // files to write
+	json            bool
+}
+
 func (c *console) pipelineCommand() *cobra.Command {
-	f := bench.Pipeline{Workers: []int{pipedream.Devices}, Bandwidths: []string{networkBandwidth}}
-	var graph, conf, profile string
-	var asJSON bool
+	f := pipelineFlags{Pipeline: bench.Pipeline{Workers: []int{pipedream.Devices}, Bandwidths: []string{networkBandwidth}}}
 	cmd := &cobra.Command{
 		Use:   "pipeline",
 		Short: "Cut a PipeDream profile into stages with replicas",
@@ -34,41 +40,51 @@ func (c *console) pipelineCommand() *cobra.Command {
 			"  placer pipeline --graph gnmt.graph.txt --workers 4 -o conf.json --profile gnmt_partitioned.txt",
 		Args: noArguments,
 		RunE: func(*cobra.Command, []string) error {
-			if graph == "" {
-				return usagef("name a PipeDream profile by --graph")
-			}
-			if err := errors.Join(checkOutput(conf, asJSON), fileOnly("--profile", profile)); err != nil {
+			if err := f.check(); err != nil {
 				return err
 			}
-			if err := f.Validate(); err != nil {
-				return err
-			}
-			l, err := c.loadGraph(&graphFlags{Graph: graph})
-			if err != nil {
-				return err
-			}
-			c.tell(l)
-			if l.file.Profile == nil {
-				return usagef("%s is no PipeDream profile", graph)
-			}
-			p, err := f.Run(l.file.Profile, graph)
-			if err != nil {
-				return err
-			}
-			if profile != "" {
-				if err := fsx.WriteFile(profile, p.WriteProfile); err != nil {
-					return fmt.Errorf("%s: %w", profile, err)
-				}
-			}
-			return c.emit(conf, p.WriteConf, asJSON, p.Report)
+			return c.pipeline(&f)
 		},
 	}
-	cmd.Flags().StringVar(&graph, "graph", "", "PipeDream profile")
+	cmd.Flags().StringVar(&f.graph, "graph", "", "PipeDream profile")
 	cmd.Flags().IntSliceVar(&f.Workers, "workers", f.Workers, "workers; for several levels the widths, innermost first")
 	cmd.Flags().StringSliceVar(&f.Bandwidths, "bandwidth", f.Bandwidths, "bandwidth between the workers of each level")
 	cmd.Flags().StringSliceVar(&f.Confs, "conf", nil, "PipeDream configurations to set beside the plan")
-	cmd.Flags().StringVarP(&conf, "output", "o", "", "write the plan as a PipeDream configuration; - writes it to stdout instead of the table")
-	cmd.Flags().StringVar(&profile, "profile", "", "write the profile with the stage of every layer")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON document")
+	cmd.Flags().StringVarP(&f.output, "output", "o", "", "write the plan as a PipeDream configuration; - writes it to stdout instead of the table")
+	cmd.Flags().StringVar(&f.profile, "profile", "", "write the profile with the stage of every layer")
+	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON document")
 	return cmd
+}
+
+// check reports the first fault.
+func (f *pipelineFlags) check() error {
+	if f.graph == "" {
+		return usagef("name a PipeDream profile by --graph")
+	}
+	if err := errors.Join(checkOutput(f.output, f.json), fileOnly("--profile", f.profile)); err != nil {
+		return err
+	}
+	return f.Validate()
+}
+
+// pipeline cuts the profile and prints the stages.
+func (c *console) pipeline(f *pipelineFlags) error {
+	l, err := c.loadGraph(&graphFlags{Graph: f.graph})
+	if err != nil {
+		return err
+	}
+	c.tell(l)
+	if l.file.Profile == nil {
+		return usagef("%s is no PipeDream profile", f.graph)
+	}
+	p, err := f.Run(l.file.Profile, f.graph)
+	if err != nil {
+		return err
+	}
+	if f.profile != "" {
+		if err := fsx.WriteFile(f.profile, p.WriteProfile); err != nil {
+			return fmt.Errorf("%s: %w", f.profile, err)
+		}
+	}
+	return c.emit(f.output, p.WriteConf, f.json, p.Report)
 }

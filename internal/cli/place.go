@@ -49,10 +49,16 @@ func (f *placeFlags) check(cmd *cobra.Command) error {
 	return checkOutput(f.output, f.json)
 }
 
+// zeroShotFlags are the flags of the place command.
+type zeroShotFlags struct {
+	placeFlags
+	samples int
+	direct  bool // all samples are judged
+	card    bool // of the policy, in place of a placement
+}
+
 func (c *console) placeCommand() *cobra.Command {
-	var f placeFlags
-	var samples int
-	var card, direct bool
+	var f zeroShotFlags
 	cmd := &cobra.Command{
 		Use:   "place",
 		Short: "Place a graph by a pretrained policy, without a search",
@@ -66,27 +72,35 @@ func (c *console) placeCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if card {
-				if err := useless(cmd, "--card", "workload", "graph", "dim", "times", "train", "master-weights", "machine", "gpu", "gpus", "cpu", "samples", "tasks", "direct", "scheduler", "seed", "output"); err != nil {
-					return err
-				}
-				return c.print(f.json, cardOf(f.policy, policy))
-			}
 			if err := f.check(cmd); err != nil {
 				return err
 			}
-			if samples < 1 {
-				return usagef("--samples %d: want at least 1", samples)
+			if f.card {
+				return c.print(f.json, cardOf(f.policy, policy))
 			}
-			return c.place(cmd.Context(), &f, policy, samples, direct)
+			return c.place(cmd.Context(), &f, policy)
 		},
 	}
 	f.add(cmd)
 	cmd.Flags().StringVar(&f.tasks, "tasks", plan.Place.String(), "what the policy decides: place, schedule and fuse, separated by commas; what is left out is as --scheduler says, and nothing is fused")
-	cmd.Flags().BoolVar(&direct, "direct", false, "make as many placements as --samples says and judge all of them, instead of choosing among rollouts and improving the best")
-	cmd.Flags().IntVar(&samples, "samples", sequential.DefaultSamples, "placements to sample, the greedy one among them")
-	cmd.Flags().BoolVar(&card, "card", false, "print what the policy was trained on and how it did on graphs held out, and place nothing")
+	cmd.Flags().BoolVar(&f.direct, "direct", false, "make as many placements as --samples says and judge all of them, instead of choosing among rollouts and improving the best")
+	cmd.Flags().IntVar(&f.samples, "samples", sequential.DefaultSamples, "placements to sample, the greedy one among them")
+	cmd.Flags().BoolVar(&f.card, "card", false, "print what the policy was trained on and how it did on graphs held out, and place nothing")
 	return cmd
+}
+
+// check reports the first fault.
+func (f *zeroShotFlags) check(cmd *cobra.Command) error {
+	if f.card {
+		return useless(cmd, "--card", "workload", "graph", "dim", "times", "train", "master-weights", "machine", "gpu", "gpus", "cpu", "samples", "tasks", "direct", "scheduler", "seed", "output")
+	}
+	if err := f.placeFlags.check(cmd); err != nil {
+		return err
+	}
+	if f.samples < 1 {
+		return usagef("--samples %d: want at least 1", f.samples)
+	}
+	return nil
 }
 
 // maxPolicy bounds a policy file; the checkpoints of pretraining, which hold the optimizer's
@@ -152,8 +166,9 @@ func placedRow(method string, s plan.Score, human float64, evaluations int) repo
 	return report.PlacedRow{Method: method, StepTime: s.Value, Feasible: s.Feasible(), Reduction: 1 - s.Value/human, Evaluations: evaluations}
 }
 
-func (c *console) place(ctx context.Context, f *placeFlags, policy *sequential.Policy, samples int, direct bool) error {
-	p, expert, err := c.expert(ctx, f)
+// place places by the policy as it is.
+func (c *console) place(ctx context.Context, f *zeroShotFlags, policy *sequential.Policy) error {
+	p, expert, err := c.expert(ctx, &f.placeFlags)
 	if err != nil {
 		return err
 	}
@@ -162,22 +177,22 @@ func (c *console) place(ctx context.Context, f *placeFlags, policy *sequential.P
 	if err != nil {
 		return err
 	}
-	doc := placedDocument(f, policy, p, expert, w)
+	doc := placedDocument(&f.placeFlags, policy, p, expert, w)
 	first, sample := "greedy", policy.ZeroShot
-	if direct {
+	if f.direct {
 		first, sample = "first", policy.Direct
 	}
-	all, err := sample(ctx, w, samples)
+	all, err := sample(ctx, w, f.samples)
 	if err != nil {
 		return err
 	}
 	best := sequential.Best(all)
 	doc.Seconds, doc.Note = c.clock()-begin, w.Note()
 	doc.Rows = append(doc.Rows, placedRow(first, all[0].Score, doc.Human, 1))
-	if samples > 1 {
-		doc.Rows = append(doc.Rows, placedRow(fmt.Sprintf("best of %d", samples), best.Score, doc.Human, len(all)))
+	if f.samples > 1 {
+		doc.Rows = append(doc.Rows, placedRow(fmt.Sprintf("best of %d", f.samples), best.Score, doc.Human, len(all)))
 	}
-	if err := c.printPlaced(f, p, doc, placement{"zero-shot", best.Decision, best.Score}); err != nil {
+	if err := c.printPlaced(&f.placeFlags, p, doc, placement{"zero-shot", best.Decision, best.Score}); err != nil {
 		return err
 	}
 	if ctx.Err() != nil {

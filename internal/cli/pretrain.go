@@ -32,6 +32,9 @@ const (
 // pretrainFlags are the flags of the pretrain command.
 type pretrainFlags struct {
 	config  sequential.PretrainConfig
+	encoder int      // width; 0 for none
+	without []string // parts of the encoder
+	guides  string
 	hours   float64
 	teacher int
 	out     string
@@ -44,8 +47,6 @@ type pretrainFlags struct {
 func (c *console) pretrainCommand() *cobra.Command {
 	f := pretrainFlags{config: sequential.DefaultPretrain()}
 	p := &f.config
-	encoder, guides := 0, "all"
-	var without []string
 	cmd := &cobra.Command{
 		Use:   "pretrain",
 		Short: "Train a policy on many graphs, for use on others",
@@ -56,33 +57,9 @@ func (c *console) pretrainCommand() *cobra.Command {
 			"the same policy.",
 		Example: "  placer pretrain --hold-out gnmt --out runs/without-gnmt --hours 1\n  placer pretrain --workloads rnnlm,gnmt,trfxl --steps 2000 --out runs/small",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if f.out == "" {
-				return usagef("name the run's folder by --out")
-			}
-			if f.hours < 0 || f.teacher < 1 || f.every < 1 || f.most < 0 {
-				return usagef("--hours %g and --problems %d must not be negative, --teacher %d and --every %d at least 1", f.hours, f.most, f.teacher, f.every)
-			}
-			if encoder > 0 {
-				p.Policy.Encoder = sequential.DefaultEncoder(encoder)
-			}
-			var err error
-			if p.Policy, err = p.Policy.Without(without); err != nil {
-				return usage(err)
-			}
-			if guides != "all" && guides != "none" {
-				return usagef("--guides %s, want all or none", guides)
-			}
-			p.Policy.Unguided = guides == "none"
-			if f.corpus == "" && f.most > 0 {
-				return usagef("--problems goes with --corpus")
-			}
-			problems, err := f.problems()
+			problems, err := f.check()
 			if err != nil {
 				return err
-			}
-			p.Corpus = corpus.Fingerprint(problems)
-			if err := p.Validate(); err != nil {
-				return usage(err)
 			}
 			return c.pretrain(cmd.Context(), &f, problems)
 		},
@@ -99,9 +76,9 @@ func (c *console) pretrainCommand() *cobra.Command {
 	fl.IntVar(&p.Pool, "pool", p.Pool, "graphs of a family in use at a time")
 	fl.IntVar(&p.MostRows, "most-rows", p.MostRows, "largest graph, in decisions times devices")
 	fl.IntVar(&p.Policy.Hidden, "hidden", p.Policy.Hidden, "width of the network's layers")
-	fl.IntVar(&encoder, "encoder", encoder, "width of GraphSAGE and the attention that embed the units; 0 leaves them out")
-	fl.StringSliceVar(&without, "without", nil, "parts of the encoder to leave out, separated by commas: "+strings.Join(sequential.Parts(), ", "))
-	fl.StringVar(&guides, "guides", guides, "rules of thumb among the inputs, and as what scores begin with: all or none")
+	fl.IntVar(&f.encoder, "encoder", 0, "width of GraphSAGE and the attention that embed the units; 0 leaves them out")
+	fl.StringSliceVar(&f.without, "without", nil, "parts of the encoder to leave out, separated by commas: "+strings.Join(sequential.Parts(), ", "))
+	fl.StringVar(&f.guides, "guides", "all", "rules of thumb among the inputs, and as what scores begin with: all or none")
 	fl.IntVar(&p.Judged, "judged", p.Judged, "graphs of each family on which all proposals are tried at the end; 0 leaves their order to chance")
 	fl.Float64Var(&p.Rate, "rate", p.Rate, "learning rate of PPO")
 	fl.Float64Var(&p.Entropy, "entropy", p.Entropy, "factor of the entropy bonus")
@@ -115,6 +92,41 @@ func (c *console) pretrainCommand() *cobra.Command {
 	fl.IntVar(&f.most, "problems", 0, "the corpus's first problems that are trained on, of families not held out; 0 for all")
 	cmd.AddCommand(c.corpusCommand(), c.movesCommand())
 	return cmd
+}
+
+// check completes the configuration, reports the first fault, and returns the problems of the
+// corpus.
+func (f *pretrainFlags) check() ([]corpus.Problem, error) {
+	p := &f.config
+	if f.out == "" {
+		return nil, usagef("name the run's folder by --out")
+	}
+	if f.hours < 0 || f.teacher < 1 || f.every < 1 || f.most < 0 {
+		return nil, usagef("--hours %g and --problems %d must not be negative, --teacher %d and --every %d at least 1", f.hours, f.most, f.teacher, f.every)
+	}
+	if f.encoder > 0 {
+		p.Policy.Encoder = sequential.DefaultEncoder(f.encoder)
+	}
+	var err error
+	if p.Policy, err = p.Policy.Without(f.without); err != nil {
+		return nil, usage(err)
+	}
+	if f.guides != "all" && f.guides != "none" {
+		return nil, usagef("--guides %s, want all or none", f.guides)
+	}
+	p.Policy.Unguided = f.guides == "none"
+	if f.corpus == "" && f.most > 0 {
+		return nil, usagef("--problems goes with --corpus")
+	}
+	problems, err := f.problems()
+	if err != nil {
+		return nil, err
+	}
+	p.Corpus = corpus.Fingerprint(problems)
+	if err := p.Validate(); err != nil {
+		return nil, usage(err)
+	}
+	return problems, nil
 }
 
 // problems returns those of the corpus, none where there is no corpus.

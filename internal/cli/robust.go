@@ -17,8 +17,13 @@ import (
 	"placer/sim/robust"
 )
 
-// robustly is what a search by a quantile over machines that deviate has beside others.
-type robustly struct {
+// A search by a quantile over machines that deviate has three parts. It searches on the
+// machine as it is (searchNominal). It searches by the quantile, from every plan that this
+// came to (search.Search, told by remember). It has the last plans of each method run on
+// other machines, and takes the best there (chooseFinal).
+
+// robustSearch is what a search by a quantile has beside others.
+type robustSearch struct {
 	first int // evaluations on the machine as it is
 	// end is when a budget in seconds is over, finals included; 0 without one.
 	end float64
@@ -32,98 +37,26 @@ type candidate struct {
 	plan.Decision
 }
 
-// remember keeps a best that a method came to, the last few of each.
-func (r *robustly) remember(e search.Event) {
-	if r == nil || e.Device == nil || !e.Score.Feasible() {
-		return
-	}
-	r.plans = append(r.plans, candidate{e.Method, e.Decision.Clone()})
-	of := func(c candidate) bool { return c.method == e.Method }
-	mine := 0
-	for _, c := range r.plans {
-		if of(c) {
-			mine++
-		}
-	}
-	if e.Method != methods.GivenName && mine > finalBests {
-		k := slices.IndexFunc(r.plans, of)
-		r.plans = slices.Delete(r.plans, k, k+1)
-	}
-}
+// lastBests is how many of the bests that a method came to on the machine as it is are judged on
+// machines that deviate, the last ones: they take nearly the same step there, and differ by
+// what they have in reserve.
+const lastBests = 8
 
-// settle has the plans of a robust search run on machines that it was not made on, and makes the
-// one of the least quantile there the best.
-func (c *console) settle(ctx context.Context, s *searchRun, r *robustly, found *search.Result) error {
-	if r == nil || found.Interrupted {
-		return nil
-	}
-	for k := range found.Rows {
-		r.plans = append(r.plans, candidate{found.Rows[k].Method, found.Rows[k].Decision})
-	}
-	chosen := &found.Rows[found.Best]
-	all := []candidate{{chosen.Method, chosen.Decision}}
-	given := plan.Decision{Priority: s.task.Priority, Fusion: s.task.Fusion}
-	for _, p := range r.plans {
-		p.Decision = p.Or(given)
-		if !slices.ContainsFunc(all, func(o candidate) bool { return same(o.Decision.Or(given), p.Decision) }) {
-			all = append(all, p)
-		}
-	}
-	o, err := s.config.options()
-	if err != nil {
-		return err
-	}
-	cost, err := s.loaded.Costs(s.task.Machine)
-	if err != nil {
-		return err
-	}
-	how, config := sim.Default(), *o.Robust
-	how.Contention = s.task.Contention
-	config.Machines, config.Seed = finalMachines, finalSeed
-	config.Error = verdict.ErrorOf(s.loaded.Source, s.task.Machine).Share
-	if r.end > 0 {
-		var stop context.CancelFunc
-		ctx, stop = context.WithTimeout(ctx, time.Duration((r.end-s.before-c.clock())*float64(time.Second)))
-		defer stop()
-	}
-	decisions := make([]plan.Decision, len(all))
-	for k := range all {
-		decisions[k] = all[k].Decision.Or(given)
-	}
-	best, n, err := robust.Finals(ctx, robust.Model{Graph: s.task.Graph, Machine: s.task.Machine, Cost: cost, How: how}, config, decisions)
-	if err != nil || n < finalMachines/16 {
-		return err
-	}
-	found.Prefer(s.task, all[best].method, decisions[best], fmt.Sprintf("the best of %s on %s", words.Count(len(all), "plan", "plans"), words.Count(n, "other machine", "other machines")))
-	return nil
-}
+// nominalTimes is how many evaluations on the machine as it is a robust search has for each
+// of its own.
+const nominalTimes = 4
 
-// same reports whether two decisions are equal.
-func same(a, b plan.Decision) bool {
-	return slices.Equal(a.Device, b.Device) && slices.Equal(a.Priority, b.Priority) && slices.Equal(a.Fusion, b.Fusion)
-}
-
-// Plans of a robust search are chosen at the end on other machines than those they were made
-// on, and than those that simulate --robust judges them on: the last finalBests of each
-// method. finalShare is the most of a budget in seconds that this takes.
-const (
-	finalBests    = 4
-	finalMachines = 1000
-	finalSeed     = 2000
-	finalShare    = 0.05
-)
-
-// nominal searches on the machine as it is, where steps are judged by a quantile over
+// searchNominal searches on the machine as it is, where steps are judged by a quantile over
 // machines that deviate, and lets the search start from every plan that this came to. It has
 // half of a budget in time, and beside one in evaluations nominalTimes as many: each costs a
 // fiftieth there. It returns what is left, and what the end of the search needs to know; nil
 // for other searches. A run that is resumed knows its plans already, but for those that the
 // end chooses among: under a budget in evaluations it begins anew.
-func (c *console) nominal(ctx context.Context, s *searchRun, how search.Config, host search.Host) (search.Config, *robustly, error) {
+func (c *console) searchNominal(ctx context.Context, s *searchRun, how search.Config, host search.Host) (search.Config, *robustSearch, error) {
 	if s.config.Robust == "" {
 		return how, nil, nil
 	}
-	r := &robustly{}
+	r := &robustSearch{}
 	now := host.Clock()
 	if b := how.Budget.Seconds; b > 0 {
 		r.end = b
@@ -210,11 +143,83 @@ func (s *searchRun) startFrom(plans []plan.Decision) {
 	s.methods = all
 }
 
-// lastBests is how many of the bests that a method came to on the machine as it is are judged on
-// machines that deviate, the last ones: they take nearly the same step there, and differ by
-// what they have in reserve.
-const lastBests = 8
+// remember keeps a best that a method came to, the last few of each.
+func (r *robustSearch) remember(e search.Event) {
+	if r == nil || e.Device == nil || !e.Score.Feasible() {
+		return
+	}
+	r.plans = append(r.plans, candidate{e.Method, e.Decision.Clone()})
+	of := func(c candidate) bool { return c.method == e.Method }
+	mine := 0
+	for _, c := range r.plans {
+		if of(c) {
+			mine++
+		}
+	}
+	if e.Method != methods.GivenName && mine > finalBests {
+		k := slices.IndexFunc(r.plans, of)
+		r.plans = slices.Delete(r.plans, k, k+1)
+	}
+}
 
-// nominalTimes is how many evaluations on the machine as it is a robust search has for each
-// of its own.
-const nominalTimes = 4
+// Plans of a robust search are chosen at the end on other machines than those they were made
+// on, and than those that simulate --robust judges them on: the last finalBests of each
+// method. finalShare is the most of a budget in seconds that this takes.
+const (
+	finalBests    = 4
+	finalMachines = 1000
+	finalSeed     = 2000
+	finalShare    = 0.05
+)
+
+// chooseFinal has the plans of a robust search run on machines that it was not made on, and makes the
+// one of the least quantile there the best.
+func (c *console) chooseFinal(ctx context.Context, s *searchRun, r *robustSearch, found *search.Result) error {
+	if r == nil || found.Interrupted {
+		return nil
+	}
+	for k := range found.Rows {
+		r.plans = append(r.plans, candidate{found.Rows[k].Method, found.Rows[k].Decision})
+	}
+	chosen := &found.Rows[found.Best]
+	all := []candidate{{chosen.Method, chosen.Decision}}
+	given := plan.Decision{Priority: s.task.Priority, Fusion: s.task.Fusion}
+	for _, p := range r.plans {
+		p.Decision = p.Or(given)
+		if !slices.ContainsFunc(all, func(o candidate) bool { return same(o.Decision.Or(given), p.Decision) }) {
+			all = append(all, p)
+		}
+	}
+	o, err := s.config.options()
+	if err != nil {
+		return err
+	}
+	cost, err := s.loaded.Costs(s.task.Machine)
+	if err != nil {
+		return err
+	}
+	how, config := sim.Default(), *o.Robust
+	how.Contention = s.task.Contention
+	config.Machines, config.Seed = finalMachines, finalSeed
+	config.Error = verdict.ErrorOf(s.loaded.Source, s.task.Machine).Share
+	if r.end > 0 {
+		var stop context.CancelFunc
+		ctx, stop = context.WithTimeout(ctx, time.Duration((r.end-s.before-c.clock())*float64(time.Second)))
+		defer stop()
+	}
+	decisions := make([]plan.Decision, len(all))
+	for k := range all {
+		decisions[k] = all[k].Decision.Or(given)
+	}
+	best, n, err := robust.Finals(ctx, robust.Model{Graph: s.task.Graph, Machine: s.task.Machine, Cost: cost, How: how}, config, decisions)
+	if err != nil || n < finalMachines/16 {
+		return err
+	}
+	found.Prefer(s.task, all[best].method, decisions[best], fmt.Sprintf("the best of %s on %s", words.Count(len(all), "plan", "plans"), words.Count(n, "other machine", "other machines")))
+	return nil
+}
+
+// same reports whether two decisions are equal.
+func same(a, b plan.Decision) bool {
+	return slices.Equal(a.Device, b.Device) && slices.Equal(a.Priority, b.Priority) && slices.Equal(a.Fusion, b.Fusion)
+}

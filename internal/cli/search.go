@@ -277,7 +277,7 @@ func (c *console) search(ctx context.Context, s *searchRun, f *searchFlags) erro
 	how := search.Default()
 	how.Budget, how.Seed, how.Workers = s.config.Budget.plan(), s.config.Seed, f.Workers
 	how.Fewer = how.Budget.Seconds == 0
-	how, robustly, err := c.nominal(ctx, s, how, host)
+	how, robust, err := c.searchNominal(ctx, s, how, host)
 	if err != nil {
 		return err
 	}
@@ -287,14 +287,14 @@ func (c *console) search(ctx context.Context, s *searchRun, f *searchFlags) erro
 	host.Memory, host.Observe = s.memory, func(e search.Event) error {
 		show.observe(e)
 		workers.tell(show, e.Seconds)
-		robustly.remember(e)
+		robust.remember(e)
 		return s.run.Observe(e)
 	}
 	found, err := search.Search(ctx, s.task, s.methods, how, host)
 	show.close()
-	if err == nil && robustly != nil {
-		found.Evaluations += robustly.first
-		err = c.settle(ctx, s, robustly, found)
+	if err == nil && robust != nil {
+		found.Evaluations += robust.first
+		err = c.chooseFinal(ctx, s, robust, found)
 	}
 	workers.sum(c)
 	measured.sum(c)

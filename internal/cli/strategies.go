@@ -117,64 +117,22 @@ func (f *strategiesFlags) check(cmd *cobra.Command) error {
 	return checkOutput(f.output, f.json)
 }
 
+// strategies compares the ways to divide a step and prints them.
 func (c *console) strategies(ctx context.Context, f *strategiesFlags) error {
-	var program launch.Program
-	if f.program != "" {
-		var err error
-		if program, err = launch.Find(f.program); err != nil {
-			return usage(err)
-		}
-	}
-	how, err := f.comparison(c.clock)
+	program, err := f.launcher()
 	if err != nil {
 		return err
 	}
-	m, err := c.loadMachine(&f.machineFlags)
-	if err != nil {
-		return err
-	}
-	var assumptions []string
-	family, batch, err := c.family(&f.graphFlags, f.batch, func(l loaded) {
-		c.tell(l)
-		assumptions = l.assumptions
-	})
-	if err != nil {
-		return err
-	}
-	family = merged(family, f.products(program))
-	if !f.named() {
-		var unnamed loaded
-		unnamed.assumeMachine(m)
-		c.tell(unnamed)
-	}
-	g, err := family(batch)
-	if err != nil {
-		return err
-	}
-	if err := c.mergedOf(g, f, program); err != nil {
-		return err
-	}
-	c.assumeState(g, &f.graphFlags)
-	if m, err = verdict.InOrder(problem.Source{Graph: g}, m); err != nil {
-		return err
-	}
-	how.Batch = batch
-	x, err := strategies.NewComparison(problem.Source{Graph: g}, family, m, how)
+	x, step, err := c.openStrategies(f, program)
 	if err != nil {
 		return err
 	}
 	rows := x.Rows(ctx, c.sayRow)
-	doc := report.CompareStrategies(g.Name(), x.Machine(), batch, rows, c.clock())
-	doc.Assumptions = assumptions
+	doc := report.CompareStrategies(step.graph.Name(), x.Machine(), step.batch, rows, c.clock())
+	doc.Assumptions = step.assumptions
 	var file *torch.File
 	if f.program != "" {
-		doc.Launch = launched(program, rows, func(r *strategies.Row) (flags string, err error) {
-			flags, err = program.Flags(launch.Run{Strategy: r.Strategy, Batch: batch, Trains: x.Trains(), Mixture: x.Mixture(), Weights: launch.WeightsOf(g), File: f.output})
-			if err == nil && program.Name == launch.Torch {
-				file, err = byModules(x, r, batch)
-			}
-			return flags, err
-		})
+		doc.Launch, file = f.launch(program, x, step, rows)
 	}
 	if file == nil {
 		err = c.print(f.json, doc)
@@ -188,13 +146,85 @@ func (c *console) strategies(ctx context.Context, f *strategiesFlags) error {
 	case ctx.Err() != nil:
 		return interrupted("interrupted: strategies not simulated yet are not in the table")
 	case best == nil:
-		return fmt.Errorf("graph %s: no strategy can divide its step; the table says why", g.Name())
+		return fmt.Errorf("graph %s: no strategy can divide its step; the table says why", step.graph.Name())
 	case !doc.Feasible():
 		return tooMuch(best.Score())
 	case f.output != "" && file == nil:
 		return fmt.Errorf("%s: not written, %s runs none of the rows that fit", f.output, program.Name)
 	}
 	return nil
+}
+
+// launcher returns the program of --for; the zero Program where there is none.
+func (f *strategiesFlags) launcher() (launch.Program, error) {
+	if f.program == "" {
+		return launch.Program{}, nil
+	}
+	program, err := launch.Find(f.program)
+	if err != nil {
+		return program, usage(err)
+	}
+	return program, nil
+}
+
+// dividedStep is the step that strategies divide.
+type dividedStep struct {
+	graph       *graph.Graph // of all samples, on one device
+	batch       int64        // samples
+	assumptions []string
+}
+
+// openStrategies loads graph and machine, says what it assumes of them, and returns the
+// comparison of the ways to divide the step.
+func (c *console) openStrategies(f *strategiesFlags, program launch.Program) (x *strategies.Comparison, step dividedStep, err error) {
+	how, err := f.comparison(c.clock)
+	if err != nil {
+		return nil, step, err
+	}
+	m, err := c.loadMachine(&f.machineFlags)
+	if err != nil {
+		return nil, step, err
+	}
+	family, batch, err := c.family(&f.graphFlags, f.batch, func(l loaded) {
+		c.tell(l)
+		step.assumptions = l.assumptions
+	})
+	if err != nil {
+		return nil, step, err
+	}
+	family = merged(family, f.products(program))
+	if !f.named() {
+		var unnamed loaded
+		unnamed.assumeMachine(m)
+		c.tell(unnamed)
+	}
+	g, err := family(batch)
+	if err != nil {
+		return nil, step, err
+	}
+	if err := c.mergedOf(g, f, program); err != nil {
+		return nil, step, err
+	}
+	c.assumeState(g, &f.graphFlags)
+	if m, err = verdict.InOrder(problem.Source{Graph: g}, m); err != nil {
+		return nil, step, err
+	}
+	step.graph, step.batch, how.Batch = g, batch, batch
+	x, err = strategies.NewComparison(problem.Source{Graph: g}, family, m, how)
+	return x, step, err
+}
+
+// launch says how program runs the best row that it can, and returns what it reads for that
+// where it is torch; nil otherwise.
+func (f *strategiesFlags) launch(program launch.Program, x *strategies.Comparison, step dividedStep, rows []strategies.Row) (l *report.Launch, file *torch.File) {
+	l = launched(program, rows, func(r *strategies.Row) (flags string, err error) {
+		flags, err = program.Flags(launch.Run{Strategy: r.Strategy, Batch: step.batch, Trains: x.Trains(), Mixture: x.Mixture(), Weights: launch.WeightsOf(step.graph), File: f.output})
+		if err == nil && program.Name == launch.Torch {
+			file, err = byModules(x, r, step.batch)
+		}
+		return flags, err
+	})
+	return l, file
 }
 
 // comparison returns how strategies are compared, but for the batch.

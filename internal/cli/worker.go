@@ -16,12 +16,18 @@ import (
 	"placer/internal/words"
 )
 
+// workerFlags are the flags of worker.
+type workerFlags struct {
+	hub       dispatch.Address
+	name      string
+	slots     int
+	measures  bool
+	machine   machineFlags // with measures, as libraries
+	libraries libraryFlags
+}
+
 func (c *console) workerCommand() *cobra.Command {
-	var hub, keys, name string
-	var slots int
-	var measures bool
-	var machine machineFlags
-	var libraries libraryFlags
+	var f workerFlags
 	cmd := &cobra.Command{
 		Use:   "worker",
 		Short: "Evaluate placements for searches on other hosts",
@@ -35,52 +41,65 @@ func (c *console) workerCommand() *cobra.Command {
 			"  placer search --workload gnmt8 --gpus 8 --config hub.json\n" +
 			"  placer worker --hub nats://hub.example.org:4222 --hub-keys keys/worker-1",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			switch {
-			case hub == "":
-				return usagef("name a hub by --hub")
-			case slots < 1:
-				return usagef("--slots %d: want at least 1", slots)
-			case measures && cmd.Flags().Changed("slots"):
-				return usagef("--slots: with --hardware a worker measures one placement at a time")
+			if err := f.check(cmd); err != nil {
+				return err
 			}
-			if !measures {
-				for _, f := range []string{"machine", "gpu", "gpus", "cpu", "libcuda", "cublas"} {
-					if cmd.Flags().Changed(f) {
-						return usagef("--%s is about --hardware", f)
-					}
-				}
-			}
-			at := dispatch.Address{URL: hub, Keys: keys}
-			if err := at.Check(); err != nil {
-				return usagef("--hub: %w", err)
-			}
-			w := dispatch.WorkerConfig{Kinds: []dispatch.Kind{dispatch.Roofline}, Slots: slots, Evaluator: rooflineEvaluator}
-			if measures {
-				if err := machine.check(cmd); err != nil {
-					return err
-				}
-				if err := machine.checkNamed("--hardware"); err != nil {
-					return err
-				}
-				r, err := c.newHardwareWorker(&machine, libraries)
-				if err != nil {
-					return err
-				}
-				defer r.gpus.warm.Close()
-				w = r.config()
-			}
-			return c.work(cmd.Context(), at, name, w, time.Second)
+			return c.worker(cmd.Context(), &f)
 		},
 	}
-	cmd.Flags().StringVar(&hub, "hub", "", "nats:// URL of the hub")
-	cmd.Flags().StringVar(&keys, "hub-keys", "", "this worker's folder of keys")
-	cmd.Flags().StringVar(&name, "name", "", "name among the workers (default host and process)")
-	cmd.Flags().IntVar(&slots, "slots", runtime.GOMAXPROCS(0), "evaluations at once")
-	cmd.Flags().BoolVar(&measures, "hardware", false, "measure on this host's GPUs, one placement at a time, for searches on the machine that the flags name")
-	machine.add(cmd.Flags())
-	libraries.add(cmd.Flags())
+	cmd.Flags().StringVar(&f.hub.URL, "hub", "", "nats:// URL of the hub")
+	cmd.Flags().StringVar(&f.hub.Keys, "hub-keys", "", "this worker's folder of keys")
+	cmd.Flags().StringVar(&f.name, "name", "", "name among the workers (default host and process)")
+	cmd.Flags().IntVar(&f.slots, "slots", runtime.GOMAXPROCS(0), "evaluations at once")
+	cmd.Flags().BoolVar(&f.measures, "hardware", false, "measure on this host's GPUs, one placement at a time, for searches on the machine that the flags name")
+	f.machine.add(cmd.Flags())
+	f.libraries.add(cmd.Flags())
 	cmd.AddCommand(c.keysCommand())
 	return cmd
+}
+
+// check reports the first fault.
+func (f *workerFlags) check(cmd *cobra.Command) error {
+	changed := cmd.Flags().Changed
+	switch {
+	case f.hub.URL == "":
+		return usagef("name a hub by --hub")
+	case f.slots < 1:
+		return usagef("--slots %d: want at least 1", f.slots)
+	case f.measures && changed("slots"):
+		return usagef("--slots: with --hardware a worker measures one placement at a time")
+	}
+	if !f.measures {
+		for _, name := range []string{"machine", "gpu", "gpus", "cpu", "libcuda", "cublas"} {
+			if changed(name) {
+				return usagef("--%s is about --hardware", name)
+			}
+		}
+	}
+	if err := f.hub.Check(); err != nil {
+		return usagef("--hub: %w", err)
+	}
+	if !f.measures {
+		return nil
+	}
+	if err := f.machine.check(cmd); err != nil {
+		return err
+	}
+	return f.machine.checkNamed("--hardware")
+}
+
+// worker serves the hub by simulation, or by measuring.
+func (c *console) worker(ctx context.Context, f *workerFlags) error {
+	w := dispatch.WorkerConfig{Kinds: []dispatch.Kind{dispatch.Roofline}, Slots: f.slots, Evaluator: rooflineEvaluator}
+	if f.measures {
+		r, err := c.newHardwareWorker(&f.machine, f.libraries)
+		if err != nil {
+			return err
+		}
+		defer r.gpus.warm.Close()
+		w = r.config()
+	}
+	return c.work(ctx, f.hub, f.name, w, time.Second)
 }
 
 // hubTries is how often a hub that does not answer is tried.

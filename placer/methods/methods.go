@@ -87,7 +87,7 @@ func Methods() []Method {
 		}},
 		{Name: FineTunedPPO, Kind: plan.Policy, About: "the built-in pretrained policy after at most 49 steps of PPO through its network on the graph at hand", Source: "GO 5: fine-tuning", New: func(Options) (plan.Placer, error) {
 			p, err := pretrained.Policy()
-			return sequential.ReinforceTuner{Policy: p, Config: sequential.DefaultReinforce(), Sparing: true}, err
+			return sequential.PPOTuner{Policy: p, Config: sequential.DefaultPPO(), Sparing: true}, err
 		}},
 	}
 }

@@ -19,8 +19,8 @@ type Arm struct {
 	New func(start plan.Decision, walker int) (plan.Placer, error)
 }
 
-// ledger is what an arm has done so far.
-type ledger struct {
+// armStats is what an arm has done so far.
+type armStats struct {
 	pulls, evaluations int
 	// credit is the sum of the logarithms by which pulls shortened the best plan: those of
 	// the last round count half, those of the one before a quarter, and so on.
@@ -33,25 +33,25 @@ type ledger struct {
 	behind float64
 }
 
-// book notes what a pull of round r brought: the logarithm of the share by which the best
+// pulled notes what a pull of round r brought: the logarithm of the share by which the best
 // plan got shorter. An arm that brings nothing rests for a round, then for two, three, and
 // so on, and a pull that brings something ends that.
-func (l *ledger) book(r int, gain float64) {
-	l.pulls++
-	l.credit += gain / 2
-	l.brought += gain
+func (s *armStats) pulled(r int, gain float64) {
+	s.pulls++
+	s.credit += gain / 2
+	s.brought += gain
 	if gain > 0 {
-		l.misses, l.due = 0, r+1
+		s.misses, s.due = 0, r+1
 		return
 	}
-	l.misses++
-	l.due = r + 1 + l.misses
+	s.misses++
+	s.due = r + 1 + s.misses
 }
 
-// earn credits the arm with what another has made of its plan in round r.
-func (l *ledger) earn(r int, gain float64) {
-	l.credit += gain / 2
-	l.misses, l.due = 0, r+1
+// addCredit credits the arm with what another has made of its plan in round r.
+func (s *armStats) addCredit(r int, gain float64) {
+	s.credit += gain / 2
+	s.misses, s.due = 0, r+1
 }
 
 // gain returns the logarithm of the share by which after is shorter than before, at least

@@ -2,13 +2,13 @@ package portfolio
 
 import "placer/plan"
 
-// explores reports whether walker w goes on from a plan of its own, its home, as every second
+// explores reports whether walker w goes on from a plan of its own, as every second
 // one does; the others go on from the best plan.
 func explores(w int) bool { return w%2 == 1 }
 
-// home is the plan of a walker that explores, from one arm that starts from nothing; its
+// ownPlan is the plan of a walker that explores, from one arm that starts from nothing; its
 // Device is nil before the walker has one.
-type home struct {
+type ownPlan struct {
 	plan.Decision
 	arm int
 }
@@ -59,14 +59,14 @@ func (r *run) suits(w, i int) bool {
 	if !explores(w) {
 		return !r.once || r.Arms[i].FromBest || r.fresh() == len(r.Arms)
 	}
-	return r.Arms[i].FromBest == (r.homes[w].Device != nil)
+	return r.Arms[i].FromBest == (r.own[w].Device != nil)
 }
 
 // prefers reports whether walker w pulls arm i in round k rather than j, which comes
 // before it in the list.
 func (r *run) prefers(k, w, i, j int) bool {
-	a, b := &r.ledgers[i], &r.ledgers[j]
-	anew := explores(w) && r.homes[w].Device == nil
+	a, b := &r.stats[i], &r.stats[j]
+	anew := explores(w) && r.own[w].Device == nil
 	if anew && (k/2+w/2)%2 == 1 && a.behind != b.behind { // every second time the one that came nearest
 		return a.behind < b.behind
 	}

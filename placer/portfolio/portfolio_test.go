@@ -164,24 +164,24 @@ func TestInterruptKeepsTheBest(t *testing.T) {
 
 // An arm that brings nothing waits a round longer each time, and what brings much is
 // pulled again at once.
-func TestLedger(t *testing.T) {
-	var l ledger
+func TestArmStats(t *testing.T) {
+	var l armStats
 	for k, want := range []int{2, 4, 6} {
-		l.book(k, 0)
+		l.pulled(k, 0)
 		if l.due != want {
 			t.Errorf("after %d pulls for nothing it is due in round %d, want %d", k+1, l.due, want)
 		}
 	}
-	l.book(3, 0.5)
+	l.pulled(3, 0.5)
 	if l.due != 4 || l.credit != 0.25 {
 		t.Errorf("after a pull that brought something it is due in round %d with credit %g", l.due, l.credit)
 	}
 	arms := []Arm{{FromBest: true}, {FromBest: true}, {FromBest: true}, {}, {}}
-	r := &run{Placer: Placer{Arms: arms, Walkers: 2}, homes: make([]home, 2), ledgers: []ledger{{credit: 0.1}, {credit: 0.2}, {credit: 0.3, due: 9}, {due: 3}, {due: 2}}}
+	r := &run{Placer: Placer{Arms: arms, Walkers: 2}, own: make([]ownPlan, 2), stats: []armStats{{credit: 0.1}, {credit: 0.2}, {credit: 0.3, due: 9}, {due: 3}, {due: 2}}}
 	if got := r.choose(3); !slices.Equal(got, []int{1, 4}) {
 		t.Errorf("walkers pull %v, want the arm of the largest credit among those that do not rest, and the one from nothing that has waited longest", got)
 	}
-	r.homes[1].Device = []uint8{0}
+	r.own[1].Device = []uint8{0}
 	if got := r.choose(3); !slices.Equal(got, []int{1, 1}) {
 		t.Errorf("walkers pull %v, want both to pull the arm of the largest credit, the second for its own plan", got)
 	}
@@ -224,7 +224,7 @@ func TestTheRestOfASlice(t *testing.T) {
 // Where there is time for a single round, who uses the best plan begins with it.
 func TestASingleRound(t *testing.T) {
 	arms := []Arm{{Name: "anew"}, {Name: "on", FromBest: true}}
-	r := &run{Placer: Placer{Arms: arms, Walkers: 2}, homes: make([]home, 2), ledgers: make([]ledger, 2)}
+	r := &run{Placer: Placer{Arms: arms, Walkers: 2}, own: make([]ownPlan, 2), stats: make([]armStats, 2)}
 	if got := r.choose(0); !slices.Equal(got, []int{0, 0}) {
 		t.Errorf("walkers pull %v, want both to begin anew", got)
 	}
@@ -277,15 +277,15 @@ func TestPartialGradientsApart(t *testing.T) {
 func TestNotes(t *testing.T) {
 	arms := []Arm{{Name: "a"}, {Name: "b"}, {Name: "c"}}
 	for _, c := range []struct {
-		ledgers []ledger
-		want    string
+		stats []armStats
+		want  string
 	}{
-		{[]ledger{{pulls: 1, evaluations: 5, brought: 0.1}, {pulls: 2, evaluations: 8}, {}}, "shortened the best plan: a by 9.52% (1 run, 5 evaluations); did not: b (2 runs, 8 evaluations)"},
-		{[]ledger{{}, {pulls: 2, evaluations: 8, brought: 1e-7}, {}}, "did not shorten the best plan: b (2 runs, 8 evaluations)"},
-		{[]ledger{{}, {}, {pulls: 1, evaluations: 2, brought: 1}}, "shortened the best plan: c by 63.21% (1 run, 2 evaluations)"},
-		{make([]ledger, 3), ""},
+		{[]armStats{{pulls: 1, evaluations: 5, brought: 0.1}, {pulls: 2, evaluations: 8}, {}}, "shortened the best plan: a by 9.52% (1 run, 5 evaluations); did not: b (2 runs, 8 evaluations)"},
+		{[]armStats{{}, {pulls: 2, evaluations: 8, brought: 1e-7}, {}}, "did not shorten the best plan: b (2 runs, 8 evaluations)"},
+		{[]armStats{{}, {}, {pulls: 1, evaluations: 2, brought: 1}}, "shortened the best plan: c by 63.21% (1 run, 2 evaluations)"},
+		{make([]armStats, 3), ""},
 	} {
-		r := &run{ledgers: c.ledgers}
+		r := &run{stats: c.stats}
 		r.Arms = arms
 		got := ""
 		for _, n := range r.notes() {

@@ -56,8 +56,8 @@ func (r *run) seed(k, w, i int) uint64 {
 
 // startOf returns the plan that walker w goes on from.
 func (r *run) startOf(w int) plan.Decision {
-	if r.homes[w].Device != nil {
-		return r.homes[w].Decision
+	if r.own[w].Device != nil {
+		return r.own[w].Decision
 	}
 	return r.best.Clone()
 }

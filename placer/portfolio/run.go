@@ -24,13 +24,13 @@ type run struct {
 	spent   float64 // evaluations that pulls were charged
 	slice   float64 // of the last round, in seconds or evaluations
 	once    bool    // there is time for one round
-	ledgers []ledger
+	stats   []armStats
 	err     error // of the last pull that had no placement
 
 	best        plan.Decision
 	score       plan.Score
 	evaluations int
-	homes       []home // [walkers]
+	own         []ownPlan // [walkers]
 
 	mu    sync.Mutex // guards the rest while walkers run
 	shown plan.Score
@@ -39,9 +39,9 @@ type run struct {
 }
 
 func newRun(ctx context.Context, a Placer, p *plan.Problem) *run {
-	r := &run{Placer: a, ctx: ctx, p: p, budget: p.Budget, started: budget.Now(p), ledgers: make([]ledger, len(a.Arms)), under: make([]int, a.Walkers), held: make([][]plan.Progress, a.Walkers), homes: make([]home, a.Walkers)}
-	for i := range r.ledgers {
-		r.ledgers[i].behind = math.Inf(1)
+	r := &run{Placer: a, ctx: ctx, p: p, budget: p.Budget, started: budget.Now(p), stats: make([]armStats, len(a.Arms)), under: make([]int, a.Walkers), held: make([][]plan.Progress, a.Walkers), own: make([]ownPlan, a.Walkers)}
+	for i := range r.stats {
+		r.stats[i].behind = math.Inf(1)
 	}
 	if p.Clock == nil {
 		r.budget.Seconds = 0
@@ -144,32 +144,32 @@ func (r *run) round(k int) {
 	}
 	wait.Wait()
 	r.release()
-	for i := range r.ledgers {
-		r.ledgers[i].credit /= 2
+	for i := range r.stats {
+		r.stats[i].credit /= 2
 	}
 	for w, pulls := range walks {
 		r.under[w] = 0
 		r.spent += pulls[0].charge
-		r.book(k, w, pulls)
+		r.account(k, w, pulls)
 	}
 }
 
-// book enters what walker w has done in round k.
-func (r *run) book(k, w int, pulls []*pull) {
-	h := &r.homes[w]
+// account enters what walker w has done in round k.
+func (r *run) account(k, w int, pulls []*pull) {
+	own := &r.own[w]
 	var found *pull // the best of those that have a placement
 	won := 0.0
 	for _, x := range pulls {
-		l := &r.ledgers[x.arm]
+		s := &r.stats[x.arm]
 		if x.outcome == nil {
 			r.err = x.err
-			l.book(k, 0)
+			s.pulled(k, 0)
 			continue
 		}
 		r.evaluations += x.outcome.Evaluations
-		l.evaluations += x.outcome.Evaluations
+		s.evaluations += x.outcome.Evaluations
 		gained := r.offer(x.outcome.Decision)
-		l.book(k, gained)
+		s.pulled(k, gained)
 		won += gained
 		if found == nil || x.outcome.Score.Better(found.outcome.Score) {
 			found = x
@@ -177,16 +177,16 @@ func (r *run) book(k, w int, pulls []*pull) {
 	}
 	switch {
 	case !explores(w) || found == nil:
-	case h.Device == nil && len(r.Arms) > r.fresh():
-		h.Decision, h.arm = r.p.Complete(found.outcome.Decision).Clone(), found.arm
-	default:
-		if h.Device != nil {
-			r.ledgers[h.arm].behind = gain(found.outcome.Score, r.score)
+	case own.Device == nil && len(r.Arms) > r.fresh(): // it goes on from this in the next round
+		own.Decision, own.arm = r.p.Complete(found.outcome.Decision).Clone(), found.arm
+	default: // it has gone on, and begins anew in the next round
+		if own.Device != nil {
+			r.stats[own.arm].behind = gain(found.outcome.Score, r.score)
 		}
-		if h.Device != nil && won > 0 {
-			r.ledgers[h.arm].earn(k, won)
+		if own.Device != nil && won > 0 {
+			r.stats[own.arm].addCredit(k, won)
 		}
-		*h = home{}
+		*own = ownPlan{}
 	}
 }
 
@@ -269,7 +269,7 @@ func (r *run) show(x plan.Progress) {
 // notes says how the budget was spent and which arms shortened the best plan.
 func (r *run) notes() []string {
 	var some, none []string
-	for i, l := range r.ledgers {
+	for i, l := range r.stats {
 		spent := fmt.Sprintf("(%s, %s)", words.Count(l.pulls, "run", "runs"), words.Count(l.evaluations, "evaluation", "evaluations"))
 		switch share := fmt.Sprintf("%.2f%%", 100*(1-math.Exp(-l.brought))); {
 		case l.pulls == 0:

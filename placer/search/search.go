@@ -55,32 +55,21 @@ func Search(ctx context.Context, p *problem.Problem, methods []Method, c Config,
 			s.baselines(hard)
 			continue
 		}
-		s.stage(hard, stage, func(*Method) bool { return true }, c.Budget.Seconds)
+		s.stage(hard, stage, c.Budget.Seconds)
 	}
 	return s.result(ctx)
 }
 
-// baselineShare is the most of a budget in seconds that the baselines may take, and
-// slowShare what is left of it for those that are slow on large graphs: on some, list
-// scheduling takes seconds, and in a short search that time is better spent on searching.
-const (
-	baselineShare = 1.0 / 3
-	slowShare     = 1.0 / 10
-)
+// baselineShare is the most of a budget in seconds that the baselines may take.
+const baselineShare = 1.0 / 3
 
-// baselines runs the baselines of a search in seconds, the slow ones last.
+// baselines runs the baselines of a search in seconds.
 func (s *searcher) baselines(ctx context.Context) {
 	left := s.c.Budget.Seconds - s.host.Clock()
-	for _, slow := range []bool{false, true} {
-		share := baselineShare
-		if slow {
-			share = slowShare
-		}
-		end := s.c.Budget.Seconds - (1-share)*left
-		limit, stop := s.host.until(ctx, end)
-		s.stage(limit, StageBaseline, func(m *Method) bool { return m.Slow == slow }, end)
-		stop()
-	}
+	end := s.c.Budget.Seconds - (1-baselineShare)*left
+	limit, stop := s.host.until(ctx, end)
+	defer stop()
+	s.stage(limit, StageBaseline, end)
 }
 
 // searcher is the state of one Search. mu guards what the queues share.
@@ -101,11 +90,11 @@ type searcher struct {
 	err           error // of the observer, or of a method that broke its contract
 }
 
-// stage runs the methods of one stage that take part in queues side by side and waits for
-// them. end is when a budget in seconds is over for it and what comes after it.
-func (s *searcher) stage(ctx context.Context, stage Stage, part func(*Method) bool, end float64) {
+// stage runs the methods of one stage in queues side by side and waits for them. end is when
+// a budget in seconds is over for it and what comes after it.
+func (s *searcher) stage(ctx context.Context, stage Stage, end float64) {
 	var wait parallel.Group
-	for _, l := range s.queues(stage, part, end) {
+	for _, l := range s.queues(stage, end) {
 		wait.Go(func() { l.run(ctx, s) })
 	}
 	wait.Wait()
@@ -226,49 +215,6 @@ func (s *searcher) finish(k int, x ended) {
 	s.tell(k, Event{What: x.what, Evaluations: r.Evaluations, CPUSeconds: r.CPUSeconds, Score: r.Score, Decision: plan.Decision{Device: r.Device}, Outcome: out, Placer: x.placer})
 }
 
-// judge fills what follows from r's decision.
-func (s *searcher) judge(r *Row, e plan.Evaluator) {
-	r.Score = e.Evaluate(r.Decision)
-	r.describe(s.problem, e)
-}
-
-// describe fills what only the reader of a row wants to know.
-func (r *Row) describe(p *problem.Problem, e plan.Evaluator) {
-	r.FIFO = e.Evaluate(plan.Decision{Device: r.Device})
-	r.Scheduled = r.Score
-	if r.Predicted != nil {
-		r.Scheduled = *r.Predicted
-	}
-	if r.Fusion != nil {
-		r.Scheduled = e.Evaluate(plan.Decision{Device: r.Device, Priority: r.Priority})
-	}
-	r.Placed = r.Scheduled
-	if !slices.Equal(r.Priority, p.Priority) {
-		r.Placed = e.Evaluate(plan.Decision{Device: r.Device, Priority: p.Priority})
-	}
-	r.Peak = p.Peak(r.Decision)
-}
-
-// describeAll describes rows side by side. It comes behind the search: on large graphs a
-// row takes as long as some evaluations.
-func (s *searcher) describeAll(rows []*Row) {
-	next := make(chan *Row, len(rows))
-	for _, r := range rows {
-		next <- r
-	}
-	close(next)
-	var wait parallel.Group
-	for range min(s.c.Workers, len(rows)) {
-		e := s.problem.Evaluator.Clone()
-		wait.Go(func() {
-			for r := range next {
-				r.describe(s.problem, e)
-			}
-		})
-	}
-	wait.Wait()
-}
-
 func (s *searcher) skip(k int, reason string) {
 	reason = strings.TrimPrefix(reason, s.methods[k].Name+": ")
 	s.mu.Lock()
@@ -325,133 +271,4 @@ func (s *searcher) best() *Row {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return bestOf(s.rows)
-}
-
-// conclude finds what the rows are held against, adds the rows that this makes, and
-// tidies the best: what is predicted alone can be judged here.
-//
-// Under a budget in evaluations it breaks no promise of the methods that a larger budget never
-// ends behind a smaller one. What can be shorter than the best of the methods follows from the
-// baselines alone, which know no budget, and is the same under every budget: the references
-// under fusions of theirs, and the best of all these, tidied. What follows from a search,
-// whose last round the budget cuts anywhere, comes to the value of the best at most: a larger
-// budget need not pass by the same plan.
-func (s *searcher) conclude(r *Result, rows []*Row) []*Row {
-	if s.host.Measurer != nil {
-		return rows
-	}
-	p := s.problem
-	e := p.Evaluator.Clone()
-	promised := s.c.Budget.Evaluations > 0
-	refer := p.Objective.Normal() != plan.Memory && p.Decides(plan.Place)
-	var rules, searched []*Row
-	for k, x := range s.rows {
-		switch {
-		case x == nil:
-		case s.methods[k].Stage == StageBaseline:
-			rules = append(rules, x)
-		default:
-			searched = append(searched, x)
-		}
-	}
-	if refer {
-		r.References = s.references(e, rules)
-	}
-	if promised && len(rules) > 0 {
-		rows = s.tidyRules(e, rows, append(slices.Clip(rules), r.References.extra(s, e, rules)...))
-	}
-	if refer {
-		r.References.under(s, e, rules, searched)
-		rows = append(rows, r.References.extra(s, e, rows)...)
-	}
-	if s.c.Fewer && promised && p.Decides(plan.Place) {
-		row, n := s.fewer(s.ctx, e, rows)
-		if r.OnFewer = n; row != nil {
-			rows = append(rows, row)
-		}
-	}
-	best := rows[choose(p.Graph, rows)]
-	if best.Method == s.c.Human {
-		return rows // what reductions are relative to stays as published
-	}
-	within := upTo(best.Score.Value)
-	if promised {
-		within = sameAs(best.Score.Value)
-	}
-	s.tidy(e, best, within)
-	return rows
-}
-
-// tidyRules tidies the best of rules, which may make it shorter, and returns rows with it
-// if it is better than all of them.
-func (s *searcher) tidyRules(e plan.Evaluator, rows, rules []*Row) []*Row {
-	g := s.problem.Graph
-	rule := rules[choose(g, rules)]
-	if rule.Method == s.c.Human {
-		return rows // what reductions are relative to stays as published
-	}
-	row := *rule
-	s.tidy(e, &row, upTo(row.Score.Value))
-	if !row.better(rows[choose(g, rows)]) {
-		return rows
-	}
-	if k := slices.Index(rows, rule); k >= 0 {
-		*rule = row
-		return rows
-	}
-	return append(rows, &row)
-}
-
-// tidy tidies row r, whose value stays within the span.
-func (s *searcher) tidy(e plan.Evaluator, r *Row, within span) {
-	g := s.problem.Graph
-	d, tries := tidy(g, e, r.Decision, r.Score.Overflow, within)
-	was, before := r.Score.Value, r.Device
-	if tidyNote(g, before, d.Device, "", tries) == "" {
-		return
-	}
-	r.Decision = d
-	s.judge(r, e)
-	value := "the same value"
-	if r.Score.Value < was*(1-tie) {
-		value = fmt.Sprintf("a value %.3g%% less", 100*(1-r.Score.Value/was))
-	}
-	r.Notes = append(slices.Clip(r.Notes), tidyNote(g, before, d.Device, value, tries))
-}
-
-func (s *searcher) result(ctx context.Context) (*Result, error) {
-	if s.err != nil {
-		return nil, s.err
-	}
-	r := &Result{Seconds: s.host.Clock(), FirstFeasible: s.firstFeasible, Interrupted: ctx.Err() != nil}
-	for k := range s.methods {
-		if s.skipped[k] != nil {
-			r.Skipped = append(r.Skipped, *s.skipped[k])
-		}
-		if row := s.rows[k]; row != nil {
-			r.Evaluations += row.Evaluations
-		}
-	}
-	rows := slices.DeleteFunc(slices.Clone(s.rows), func(r *Row) bool { return r == nil })
-	if len(rows) > 0 {
-		s.describeAll(rows)
-		if !r.Interrupted {
-			rows = s.conclude(r, rows)
-			r.Interrupted = ctx.Err() != nil
-		}
-		r.Best = choose(s.problem.Graph, rows)
-		for _, row := range rows {
-			r.Rows = append(r.Rows, *row)
-		}
-	}
-	if len(r.Rows) == 0 {
-		if err := ctx.Err(); err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrNoPlacement, err)
-		}
-		if b := s.c.Budget.Seconds; b > 0 && r.Seconds >= b {
-			return nil, fmt.Errorf("%w: %.3g s of %.3g s are gone", ErrNoTime, r.Seconds, b)
-		}
-		return nil, ErrNoPlacement
-	}
-	return r, nil
 }

@@ -142,42 +142,44 @@ func (t *tidier) readersOf(device []uint8, i graph.OpID) uint8 {
 	return best
 }
 
-// devices gives up one device after another, the least busy first: all its ops go to the
-// device with which it exchanges most, or to the next.
+// devices gives up one device after another, as long as that is as good.
 func (t *tidier) devices() {
-	for given := true; given && plan.DevicesOf(t.d.Device) > 1; {
-		given = false
-		busy := map[uint8]float64{}
-		for i, d := range t.d.Device {
-			busy[d] += t.e.OpSeconds(int(d))[i]
-		}
-		var order []uint8
-		for d := range busy {
-			order = append(order, d)
-		}
-		slices.SortFunc(order, func(a, b uint8) int {
-			if c := cmp.Compare(busy[a], busy[b]); c != 0 {
-				return c
-			}
-			return int(b) - int(a) // of equals the last
-		})
-		for _, from := range order[:len(order)-1] {
-			for _, to := range t.partners(from) {
-				device := slices.Clone(t.d.Device)
-				for i, d := range device {
-					if d == from {
-						device[i] = to
-					}
-				}
-				if given = t.try(device); given {
-					break
+	for plan.DevicesOf(t.d.Device) > 1 && t.giveUpOne() {
+	}
+}
+
+// giveUpOne gives up a device, if that is as good, the least busy first: all its ops go to
+// the device with which it exchanges most, or to the next.
+func (t *tidier) giveUpOne() bool {
+	order := t.leastBusyFirst()
+	for _, from := range order[:len(order)-1] {
+		for _, to := range t.partners(from) {
+			device := slices.Clone(t.d.Device)
+			for i, d := range device {
+				if d == from {
+					device[i] = to
 				}
 			}
-			if given {
-				break
+			if t.try(device) {
+				return true
 			}
 		}
 	}
+	return false
+}
+
+// leastBusyFirst returns the devices in use by the time of their ops, of equals the last
+// first.
+func (t *tidier) leastBusyFirst() (order []uint8) {
+	busy := map[uint8]float64{}
+	for i, d := range t.d.Device {
+		busy[d] += t.e.OpSeconds(int(d))[i]
+	}
+	for d := range busy {
+		order = append(order, d)
+	}
+	slices.SortFunc(order, func(a, b uint8) int { return cmp.Or(cmp.Compare(busy[a], busy[b]), cmp.Compare(b, a)) })
+	return order
 }
 
 // maxPartners is how many devices the ops of one are offered to.

@@ -216,7 +216,7 @@ func newLinks(m *hw.Machine) links {
 	return x
 }
 
-// seconds returns what b bytes take from one device to another.
+// seconds returns what b bytes take from one device to another, 0 from one to itself.
 func (x *links) seconds(from, to uint8, b units.Bytes) float64 {
 	at := int(from)*x.devices + int(to)
 	return x.latency[at] + float64(b)*x.perByte[at]

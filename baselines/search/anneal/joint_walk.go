@@ -161,11 +161,11 @@ func (j *joint) walk() {
 		idle = 0
 		s, cost := j.judge(temperature)
 		if cost > j.cost && j.rng.Float64() >= math.Exp((j.cost-cost)/(temperature*j.cost)) {
-			j.came(false, cost)
+			j.tellAdviser(false, cost)
 			j.undo()
 			m.tell(0)
 		} else {
-			j.came(true, cost)
+			j.tellAdviser(true, cost)
 			won := 0.0
 			if cost < j.cost {
 				won = 1
@@ -206,8 +206,8 @@ func (j *joint) draw() *move {
 	return m
 }
 
-// came tells the adviser what the move under way has come to.
-func (j *joint) came(taken bool, cost float64) {
+// tellAdviser tells the adviser what the move under way has come to.
+func (j *joint) tellAdviser(taken bool, cost float64) {
 	if j.adviser != nil {
 		j.adviser.judged(taken, j.cost, cost)
 	}

@@ -141,11 +141,11 @@ func (w *replica) step(temperature float64, run int) bool {
 		for k := len(w.undo) - 1; k >= 0; k-- {
 			w.put(w.undo[k].u, w.undo[k].old)
 		}
-		w.came(false, cost)
+		w.tellAdviser(false, cost)
 		w.moves.tell(kind, 0)
 		return false
 	}
-	w.came(true, cost)
+	w.tellAdviser(true, cost)
 	gain := w.cost - cost
 	w.score, w.cost = score, cost
 	if gain > 0 {
@@ -180,8 +180,8 @@ func (w *replica) draw(run int) int {
 	return kind
 }
 
-// came tells the adviser what the move under way has come to.
-func (w *replica) came(taken bool, cost float64) {
+// tellAdviser tells the adviser what the move under way has come to.
+func (w *replica) tellAdviser(taken bool, cost float64) {
 	if w.adviser != nil {
 		w.adviser.judged(taken, w.cost, cost)
 	}

@@ -16,10 +16,10 @@ type Config struct {
 	// Window is the number of the latest samples from which the best are taken, at
 	// least 1.
 	Window int
-	// Elite is the share of them that chances move to, above 0 and up to 1; at least
+	// Elite is the share of them that probabilities move to, above 0 and up to 1; at least
 	// two samples are taken.
 	Elite float64
-	// Mix is how far a round moves the chances, from 0, not at all, to 1, to how often
+	// Mix is how far a round moves the probabilities, from 0, not at all, to 1, to how often
 	// the best samples choose a level.
 	Mix float64
 	// Workers is the number of goroutines that evaluate, at least 1. It changes no

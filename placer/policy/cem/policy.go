@@ -9,7 +9,7 @@ import (
 	"placer/plan"
 )
 
-// Policy learns from chances all alike. Where placement is decided and the problem has
+// Policy begins with probabilities all alike. Where placement is decided and the problem has
 // one, one of the curricula begins at it. It implements plan.Placer.
 type Policy struct{ Config Config }
 
@@ -95,7 +95,7 @@ func (l *learner) train(leg curriculum.Leg) (curriculum.Logits, error) {
 			break
 		}
 		elites.Add(actions, l.run.Scores)
-		x.follow(elites.Best(), l.Mix)
+		x.update(elites.Best(), l.Mix)
 	}
 	return x.logits(), nil
 }

@@ -55,15 +55,15 @@ func TestElites(t *testing.T) {
 	}
 }
 
-// TestFollow: chances become a mixture of what they were and the elites' frequencies;
-// a device that a unit cannot have keeps no chance and is never drawn.
-func TestFollow(t *testing.T) {
-	x := &chances{of: [][]float64{{0.5, 0.25, 0.25}, {1, 0, 0}}}
-	x.follow([]Sample{{Action: []int32{2, 0}}, {Action: []int32{2, 0}}, {Action: []int32{1, 0}}, {Action: []int32{2, 0}}}, 0.4)
+// TestUpdate: probabilities become a mixture of what they were and the elites' frequencies;
+// a device that a unit cannot have keeps the probability 0 and is never drawn.
+func TestUpdate(t *testing.T) {
+	x := &distribution{of: [][]float64{{0.5, 0.25, 0.25}, {1, 0, 0}}}
+	x.update([]Sample{{Action: []int32{2, 0}}, {Action: []int32{2, 0}}, {Action: []int32{1, 0}}, {Action: []int32{2, 0}}}, 0.4)
 	for i, want := range [][]float64{{0.3, 0.25, 0.45}, {1, 0, 0}} {
 		for a := range want {
 			if math.Abs(x.of[i][a]-want[a]) > 1e-12 {
-				t.Errorf("choice %d: chances %g, want %g", i, x.of[i], want)
+				t.Errorf("choice %d: probabilities %g, want %g", i, x.of[i], want)
 			}
 		}
 	}
@@ -73,17 +73,17 @@ func TestFollow(t *testing.T) {
 		a := x.sample(r)
 		counts[a[0]]++
 		if a[1] != 0 {
-			t.Fatal("a level without a chance was drawn")
+			t.Fatal("a level of probability 0 was drawn")
 		}
 	}
 	for a, want := range []float64{0.3, 0.25, 0.45} {
 		if math.Abs(float64(counts[a])/10000-want) > 0.02 {
-			t.Errorf("level %d was drawn %d times of 10000, its chance is %g", a, counts[a], want)
+			t.Errorf("level %d was drawn %d times of 10000, its probability is %g", a, counts[a], want)
 		}
 	}
 }
 
-// TestStart: the middle levels have a head start, forbidden devices no chance, and a
+// TestStart: the middle levels have a head start, forbidden devices the probability 0, and a
 // stage begins with what was learnt in the one before, softened.
 func TestStart(t *testing.T) {
 	p := problemtest.OnP100s(t, "trfxl2", 2, plan.Place|plan.Schedule)
@@ -106,7 +106,7 @@ func TestStart(t *testing.T) {
 			case device[1] == 0:
 				seen++
 			case all == nil && device[0] != 0.5, all != nil && device[0] < 0.9:
-				t.Errorf("unit %d begins with chances %g", u, device)
+				t.Errorf("unit %d begins with probabilities %g", u, device)
 			}
 			level := x.of[n+u]
 			if level[2] < 0.9 || level[0] != level[4] {
@@ -118,7 +118,7 @@ func TestStart(t *testing.T) {
 			t.Fatal(err)
 		}
 		if q := again.of[n][0] / again.of[n][2]; math.Abs(q-math.Exp(-2.5)) > 1e-4 {
-			t.Errorf("carried, a level has %g of the best one's chance, want %g", q, math.Exp(-2.5))
+			t.Errorf("carried, a level has %g of the best one's probability, want %g", q, math.Exp(-2.5))
 		}
 	}
 	if seen == 0 {
@@ -159,7 +159,7 @@ func TestPolicy(t *testing.T) {
 	}
 }
 
-// TestPolicyLearns: from chances all alike the policy comes to a step clearly shorter
+// TestPolicyLearns: from probabilities all alike the policy comes to a step clearly shorter
 // than one device's, and a refinement of what it came to is hardly worse.
 func TestPolicyLearns(t *testing.T) {
 	p := problemtest.OnP100s(t, "trfxl2", 2, plan.Place)

@@ -88,7 +88,7 @@ func checkPartition(t *testing.T, g *graph.Graph, p *unit.Partition) {
 func TestProlong(t *testing.T) {
 	coarse := number([]int{0, 0, 1, 1}, 2)
 	fine := number([]int{0, 1, 1, 2}, 3)
-	rows := [][]float32{soften([]float32{0, -1}, 2, warmStartRange), soften([]float32{-9, 5}, 2, warmStartRange)}
+	rows := [][]float32{clampToBest([]float32{0, -1}, 2, warmStartRange), clampToBest([]float32{-9, 5}, 2, warmStartRange)}
 	down := prolong(rows, coarse, fine, []float64{1, 1, 3, 1})
 	want := [][]float32{{0, -1}, {(0 - 3*warmStartRange) / 4.0, -1.0 / 4}, {-warmStartRange, 0}}
 	for u := range want {

@@ -20,20 +20,20 @@ func WarmStart(from Learnt, heads []rollout.Head, to Stage, seconds []float64, d
 		}
 		most := float32(warmStartRange)
 		if head.Task == plan.Place {
-			most = max(most, logitOf(warmStartChance, devices))
+			most = max(most, logitOf(warmStartProbability, devices))
 		}
 		soft := make([][]float32, len(rows))
 		for u, row := range rows {
-			soft[u] = soften(row, len(row)/head.Kinds, most)
+			soft[u] = clampToBest(row, len(row)/head.Kinds, most)
 		}
 		all = append(all, prolong(soft, from.Units, to.Units, seconds))
 	}
 	return all
 }
 
-// soften returns the logits of choices among levels levels each less the best of their
+// clampToBest returns the logits of choices among levels levels each less the best of their
 // choice, and none further below it than most.
-func soften(logits []float32, levels int, most float32) []float32 {
+func clampToBest(logits []float32, levels int, most float32) []float32 {
 	soft := make([]float32, len(logits))
 	for lo := 0; lo < len(logits); lo += levels {
 		top := slices.Max(logits[lo : lo+levels])
@@ -69,15 +69,15 @@ func prolong(rows [][]float32, coarse, fine *unit.Partition, seconds []float64) 
 	return down
 }
 
-// warmStartRange is the most by which a logit of the coarser stage lies below the best: a chance
+// warmStartRange is the most by which a logit of the coarser stage lies below the best: a probability
 // of at most a twelfth of the best one's is left.
 const warmStartRange = 2.5
 
-// warmStartChance is the least chance that they leave the best device, if
+// warmStartProbability is the least probability that they leave the best device, if
 // there are so many others that warmStartRange would leave it less.
-const warmStartChance = 0.8
+const warmStartProbability = 0.8
 
-// logitOf is by how much a logit lies above n-1 equal ones whose best has chance p.
+// logitOf is by how much a logit lies above n-1 equal ones whose best has probability p.
 func logitOf(p float64, n int) float32 {
 	return float32(math.Log(p / (1 - p) * float64(n-1)))
 }
@@ -102,7 +102,7 @@ func Majority(p *unit.Partition, device []uint8, seconds []float64, devices int)
 
 // StartBias is by how much the logits of a placement to start from begin above the
 // others: 4, and more among many devices, so that a unit stays on its device with the
-// chance that it has among four.
-func StartBias(devices int) float32 { return max(4, logitOf(startChance, devices)) }
+// probability that it has among four.
+func StartBias(devices int) float32 { return max(4, logitOf(startProbability, devices)) }
 
-const startChance = 0.947
+const startProbability = 0.947

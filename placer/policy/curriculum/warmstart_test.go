@@ -21,8 +21,8 @@ func TestLogitOf(t *testing.T) {
 		}
 	}
 	for _, n := range []int{2, 4} {
-		if logitOf(warmStartChance, n) > warmStartRange || StartBias(n) != 4 {
-			t.Errorf("%d devices: %g and %g are more than the fixed ones", n, logitOf(warmStartChance, n), StartBias(n))
+		if logitOf(warmStartProbability, n) > warmStartRange || StartBias(n) != 4 {
+			t.Errorf("%d devices: %g and %g are more than the fixed ones", n, logitOf(warmStartProbability, n), StartBias(n))
 		}
 	}
 }

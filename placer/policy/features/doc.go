@@ -8,4 +8,7 @@
 // [-2, 2], so that one network reads graphs of any size.
 //
 // Letters: U units, F columns.
+//
+// Where to start: table.go has the columns, summary.go, levels.go and variables.go the sums
+// that they are computed from, adjacency.go the lists of neighbours.
 package features

@@ -10,9 +10,9 @@ type Config struct {
 	// Window is the number of the latest samples from which the best are taken, at
 	// least 1.
 	Window int
-	// Elite is the share of them that chances move to, above 0 and up to 1.
+	// Elite is the share of them that probabilities move to, above 0 and up to 1.
 	Elite float64
-	// Mix is how far a round of the first two stages moves the chances, from 0, not at
+	// Mix is how far a round of the first two stages moves the probabilities, from 0, not at
 	// all, to 1, to those of the best samples.
 	Mix float64
 	// Lookahead is the most plans of which the kernels alone are priced after each round
@@ -39,8 +39,8 @@ func (c Config) Validate() error {
 const (
 	// levels are those of fusion priority; 0 fuses an op with none of its readers.
 	levels = 8
-	// middlePrior is by how much the logit of the middle level begins above the others'.
-	middlePrior = 2
+	// middleBias is by how much the logit of the middle level begins above the others'.
+	middleBias = 2
 	// mostClasses bounds the classes of the first stage: about one for each sample that
 	// it has in a budget of a thousand.
 	mostClasses = 384

@@ -1,12 +1,8 @@
 package fusion
 
-import (
-	"slices"
+import "placer/plan"
 
-	"placer/plan"
-)
-
-// In the last two stages a round moves the chances by a share of differencesMix to
+// In the last two stages a round moves the probabilities by a share of differencesMix to
 // those of the best samples. A share of byDifference of what results is the softmax of
 // the difference rewards at differenceTemperature, a part of the step time. A level that
 // was not tried counts as one that takes untried longer, also a part of the step time,
@@ -58,7 +54,7 @@ func (t *differences) learn(actions [][]int32, _ []plan.Score, best *plan.Decisi
 // are priced.
 func (t *differences) compare(actions [][]int32) {
 	l := t.learner
-	t.found = slices.Grow(t.found[:0], len(actions))[:len(actions)]
+	t.found = resized(t.found, len(actions))
 	l.run.Each(len(actions), func(k, j int) {
 		t.found[j] = t.regions[k].differences(t.found[j][:0], t.classes, t.reference, l.price(k, t.classes, actions[j]))
 	})
@@ -69,8 +65,8 @@ func (t *differences) compare(actions [][]int32) {
 func (t *differences) take(found [][]difference) {
 	for _, sample := range found {
 		for _, d := range sample {
-			t.sum[d.class][d.level] += d.seconds * d.trust
-			t.count[d.class][d.level] += d.trust
+			t.sum[d.class][d.level] += d.seconds * d.weight
+			t.count[d.class][d.level] += d.weight
 		}
 	}
 }
@@ -115,10 +111,10 @@ func (t *differences) mix() float64 { return differencesMix }
 
 // adjust is as teacher says: it explores any level, of no more than strays classes a
 // sample, and moves a share of byDifference to the levels that gain most.
-func (t *differences) adjust(c int, chance []float64, spent float64) {
+func (t *differences) adjust(c int, probability []float64, spent float64) {
 	u := min(explore*finer, strays/float64(len(t.sum))) * min(1, (1-spent)/exploreEnd)
-	for a := range chance {
-		chance[a] = (1-u)*chance[a] + u/levels
+	for a := range probability {
+		probability[a] = (1-u)*probability[a] + u/levels
 	}
 	for a := range t.share {
 		t.share[a] = 0
@@ -127,7 +123,7 @@ func (t *differences) adjust(c int, chance []float64, spent float64) {
 		}
 	}
 	total := boltzmann(t.share, differenceTemperature*t.step)
-	for a := range chance {
-		chance[a] = (1-byDifference)*chance[a] + byDifference*t.share[a]/total
+	for a := range probability {
+		probability[a] = (1-byDifference)*probability[a] + byDifference*t.share[a]/total
 	}
 }

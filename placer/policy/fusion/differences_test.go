@@ -75,7 +75,7 @@ func TestReference(t *testing.T) {
 
 // TestDifferences: a class that alone has another level is told what all kernels
 // together take more, for certain; two that change different kernels are each told
-// their own, and two that change the same ones both of them, with less trust.
+// their own, and two that change the same ones both of them, with less weight.
 func TestDifferences(t *testing.T) {
 	p := problemtest.OnP100s(t, "trfxl2", 2, plan.Fuse)
 	l, x := newLearner(t, p)
@@ -114,7 +114,7 @@ func TestDifferences(t *testing.T) {
 		other := other(decision, c)
 		d := evaluate(other)
 		want := weighted(other) - base
-		if len(d) != 1 || int(d[0].class) != c || d[0].level != other[c] || d[0].trust != 1 || math.Abs(d[0].seconds-want) > 1e-12 {
+		if len(d) != 1 || int(d[0].class) != c || d[0].level != other[c] || d[0].weight != 1 || math.Abs(d[0].seconds-want) > 1e-12 {
 			t.Fatalf("class %d alone: %v, all kernels take %g s more", c, d, want)
 		}
 		if alone[c] = d[0]; want != 0 {
@@ -139,15 +139,15 @@ func TestDifferences(t *testing.T) {
 		}
 		all := weighted(both) - base
 		switch {
-		case d[0].trust == 1 && d[1].trust == 1:
+		case d[0].weight == 1 && d[1].weight == 1:
 			if math.Abs(d[0].seconds+d[1].seconds-all) > 1e-12 || math.Abs(d[0].seconds-alone[int(d[0].class)].seconds) > 1e-12 {
 				t.Fatalf("apart: %v, all kernels take %g s more, the first alone %v", d, all, alone[int(d[0].class)])
 			}
 			apart++
-		case d[0].trust == 0.25 && d[1].trust == 0.25:
+		case d[0].weight == 0.25 && d[1].weight == 0.25:
 			together++
 		default:
-			t.Fatalf("trust of %v", d)
+			t.Fatalf("weights of %v", d)
 		}
 	}
 	if apart == 0 || together == 0 {
@@ -156,28 +156,28 @@ func TestDifferences(t *testing.T) {
 }
 
 // TestGains: what levels gain is relative to the best plan, and stays so when that
-// takes another level; chances go to the level that gains most.
+// takes another level; probabilities go to the level that gains most.
 func TestGains(t *testing.T) {
 	x := &classes{ops: [][]int32{{0, 1}, {2}}}
 	g := newDifferences(&learner{random: rand.New(rand.NewPCG(1, 2))}, x)
 	g.follow([]uint8{1, 1, 0}, 0.1)
 	g.take([][]difference{{{0, 2, -1e-3, 1}, {1, 2, 1e-3, 0.25}}, {{0, 0, 2e-3, 1}}})
-	chance := []float64{0, 1, 0, 0, 0, 0, 0, 0}
-	g.adjust(0, chance, 1)
-	if math.Abs(chance[1]-(1-byDifference)) > 1e-9 || math.Abs(chance[2]-byDifference) > 1e-9 {
-		t.Errorf("level 2 gains and 1 is the plan's: chances %g", chance)
+	probability := []float64{0, 1, 0, 0, 0, 0, 0, 0}
+	g.adjust(0, probability, 1)
+	if math.Abs(probability[1]-(1-byDifference)) > 1e-9 || math.Abs(probability[2]-byDifference) > 1e-9 {
+		t.Errorf("level 2 gains and 1 is the plan's: probabilities %g", probability)
 	}
 	g.follow([]uint8{2, 2, 1}, 0.099)
 	if s := g.sum[0]; math.Abs(s[0]-3e-3) > 1e-15 || math.Abs(s[1]-1e-3) > 1e-15 || s[2] != 0 || g.count[0][1] != 1 {
-		t.Errorf("relative to level 2 the others cost %g (trust %g), want 3e-3 and 1e-3", s, g.count[0])
+		t.Errorf("relative to level 2 the others cost %g (weight %g), want 3e-3 and 1e-3", s, g.count[0])
 	}
 	if slices.Max(g.count[1]) != 0 {
 		t.Errorf("what a level brings that the plan left for an unknown one is known: %g", g.count[1])
 	}
-	chance = []float64{1, 0, 0, 0, 0, 0, 0, 0}
-	g.adjust(0, chance, 1-exploreEnd/2) // half of the way to no exploration
-	if want := (1 - byDifference) * explore * finer / 2 / levels; math.Abs(chance[1]-want) > 1e-9 {
-		t.Errorf("explored to %g, want %g", chance, want)
+	probability = []float64{1, 0, 0, 0, 0, 0, 0, 0}
+	g.adjust(0, probability, 1-exploreEnd/2) // half of the way to no exploration
+	if want := (1 - byDifference) * explore * finer / 2 / levels; math.Abs(probability[1]-want) > 1e-9 {
+		t.Errorf("explored to %g, want %g", probability, want)
 	}
 }
 

@@ -64,7 +64,7 @@ func (x Policy) Place(ctx context.Context, p *plan.Problem) (*plan.Outcome, erro
 		return nil, err
 	}
 	by := newGranularities(p)
-	return l.learn(newChances(len(by.alike.ops)), []stage{
+	return l.learn(newDistribution(len(by.alike.ops)), []stage{
 		{by.alike, 0.5, byValues(explore)}, {by.timed, 0.7, byValues(explore * finer)},
 		{by.segments, 0.85, byDifferences}, {by.single, 1, byDifferences},
 	})
@@ -90,7 +90,7 @@ func (x Refiner) Place(ctx context.Context, p *plan.Problem) (*plan.Outcome, err
 		return nil, err
 	}
 	by := newGranularities(p)
-	return l.learn(newChances(len(by.alike.ops)).finer(by.alike, by.single, p.Fusion), []stage{{by.single, 1, byDifferences}})
+	return l.learn(newDistribution(len(by.alike.ops)).finer(by.alike, by.single, p.Fusion), []stage{{by.single, 1, byDifferences}})
 }
 
 // learner returns the policy at work on p, which must ask for fusion alone.
@@ -115,13 +115,13 @@ func (c Config) learner(ctx context.Context, p *plan.Problem, name string) (*lea
 	return l, nil
 }
 
-// learn goes through the stages, from the chances of the first.
-func (l *learner) learn(chance chances, stages []stage) (*plan.Outcome, error) {
+// learn goes through the stages, from the distribution of the first.
+func (l *learner) learn(d distribution, stages []stage) (*plan.Outcome, error) {
 	for k, s := range stages {
 		if k > 0 && l.run.Best != nil {
-			chance = chance.finer(stages[k-1].classes, s.classes, l.run.Best.Fusion)
+			d = d.finer(stages[k-1].classes, s.classes, l.run.Best.Fusion)
 		}
-		l.stage(s, chance)
+		l.stage(s, d)
 	}
 	return l.run.Outcome(l.ctx)
 }
@@ -130,28 +130,28 @@ func (l *learner) learn(chance chances, stages []stage) (*plan.Outcome, error) {
 type teacher interface {
 	// learn takes in a round of samples and the best plan after it.
 	learn(actions [][]int32, scores []plan.Score, best *plan.Decision, step float64)
-	// mix is how far a round moves the chances to those of the best samples.
+	// mix is how far a round moves the probabilities to those of the best samples.
 	mix() float64
-	// adjust changes the chances of class c that imitation comes to when a share of spent
+	// adjust changes the probabilities of class c that imitation comes to when a share of spent
 	// of the budget is used up.
-	adjust(c int, chance []float64, spent float64)
+	adjust(c int, probability []float64, spent float64)
 }
 
 // stage samples until a share of s.end of the budget is spent.
-func (l *learner) stage(s stage, chance chances) {
+func (l *learner) stage(s stage, d distribution) {
 	l.run.Decodes(func(action []int32, to *rollout.Candidate) { s.classes.decode(action, to.Fusion) })
 	elites, t := cem.NewElites(l.Window, l.Elite), s.teacher(l, s.classes)
 	for !l.run.Done(l.ctx) && (l.run.Spent() < s.end || l.run.Best == nil) {
 		actions := make([][]int32, l.samples)
 		for k := range actions {
-			actions[k] = chance.sample(l.random)
+			actions[k] = d.sample(l.random)
 		}
 		if l.run.Evaluate(l.ctx, actions) != nil {
 			return
 		}
 		elites.Add(actions, l.run.Scores)
 		t.learn(actions, l.run.Scores, &l.run.Best.Decision, l.run.Score.Value)
-		chance.follow(elites.Best(), t.mix(), func(c int, q []float64) { t.adjust(c, q, l.run.Spent()) })
+		d.update(elites.Best(), t.mix(), func(c int, q []float64) { t.adjust(c, q, l.run.Spent()) })
 	}
 }
 

@@ -89,7 +89,7 @@ func TestRefuses(t *testing.T) {
 }
 
 // TestFiner: a class of the next stage has the level of the plan that the stage
-// begins at, and with a small chance what the class that it was part of would do.
+// begins at, and with a small probability what the class that it was part of would do.
 func TestFiner(t *testing.T) {
 	p := problemtest.OnP100s(t, "trfxl2", 2, plan.Fuse)
 	x := newClasses(p.Graph, p.Evaluator.OpSeconds(0), mostClasses)
@@ -101,16 +101,16 @@ func TestFiner(t *testing.T) {
 	for i := range fusion {
 		fusion[i] = uint8(i % levels)
 	}
-	q := newChances(len(x.ops))
+	q := newDistribution(len(x.ops))
 	leave := min(mostLeave, strays/float64(len(y.ops)))
 	for c, got := range q.finer(x, y, fusion) {
-		for a, chance := range got {
+		for a, probability := range got {
 			want := leave * q[x.of[y.ops[c][0]]][a]
 			if a == int(fusion[y.ops[c][0]]) {
 				want += 1 - leave
 			}
-			if d := chance - want; d > 1e-12 || d < -1e-12 {
-				t.Fatalf("class %d has level %d with chance %g, want %g", c, a, chance, want)
+			if d := probability - want; d > 1e-12 || d < -1e-12 {
+				t.Fatalf("class %d has level %d with probability %g, want %g", c, a, probability, want)
 			}
 		}
 	}

@@ -54,7 +54,7 @@ func (l *learner) newReference(best *plan.Decision) *reference {
 // most, and how many ops they have, [K], into seconds and size if there is room.
 func (r *reference) weigh(x priced, seconds []float64, size []int32) ([]float64, []int32) {
 	n := len(x.takes)
-	seconds, size = slices.Grow(seconds[:0], n)[:n], slices.Grow(size[:0], n)[:n]
+	seconds, size = resized(seconds, n), resized(size, n)
 	clear(seconds)
 	clear(size)
 	for i, k := range x.kernel {
@@ -71,22 +71,23 @@ func (r *reference) weigh(x priced, seconds []float64, size []int32) ([]float64,
 type difference struct {
 	class, level int32
 	seconds      float64 // weighted, of the kernels it changes
-	trust        float64 // 1 where nothing else changed these
+	weight       float64 // 1 where nothing else changed these
 }
 
 // regions finds the differences between samples and a reference. Kernels that
 // either has and the other has not fall into regions that share no op. What a
 // region takes more than in the reference is due to the classes that have another
-// level in it: exactly where it is one, and otherwise told of each, trusted by one
+// level in it: exactly where it is one, and otherwise told of each, weighted by one
 // over the square of their number (difference rewards: D. Wolpert and K. Tumer,
 // Advances in Complex Systems 4, 2001).
 type regions struct {
-	seconds []float64 // [K] of the sample's kernels
-	size    []int32
-	changed []bool
+	seconds []float64      // [K] weighted, of the sample's kernels
+	size    []int32        // [K] ops
+	was     []int32        // [K] the reference's kernel of the first op
+	changed []bool         // [K] whether the reference has no such kernel
 	region  unionfind.Sets // [K] parent in a forest, whose roots are regions
-	holds   []int32        // [K of the reference] a kernel of the sample that has an op of it, or -1
-	more    []float64      // [K] of roots
+	holds   []int32        // [K of the reference] a changed kernel that has an op of it, or -1
+	more    []float64      // [K] of roots: seconds that the region takes more
 	at      []int32        // [C] where a class is in what is found
 	pairs   []uint64       // region and class
 }
@@ -95,7 +96,7 @@ type regions struct {
 func (f *regions) differences(to []difference, x *classes, r *reference, y priced) []difference {
 	f.seconds, f.size = r.weigh(y, f.seconds, f.size)
 	f.compare(r, y.kernel)
-	f.at = slices.Grow(f.at[:0], len(x.ops))[:len(x.ops)]
+	f.at = resized(f.at, len(x.ops))
 	f.pairs = f.pairs[:0]
 	for c, ops := range x.ops {
 		level := y.fusion[ops[0]]
@@ -103,7 +104,7 @@ func (f *regions) differences(to []difference, x *classes, r *reference, y price
 			continue
 		}
 		f.at[c] = int32(len(to))
-		to = append(to, difference{class: int32(c), level: int32(level), trust: 1})
+		to = append(to, difference{class: int32(c), level: int32(level), weight: 1})
 		for _, i := range ops {
 			if k := y.kernel[i]; f.changed[k] {
 				f.pairs = append(f.pairs, uint64(f.region.Root(k))<<32|uint64(c))
@@ -121,44 +122,19 @@ func (f *regions) differences(to []difference, x *classes, r *reference, y price
 		for _, p := range f.pairs[lo:hi] {
 			d := &to[f.at[uint32(p)]]
 			d.seconds += f.more[region]
-			d.trust = min(d.trust, 1/(n*n))
+			d.weight = min(d.weight, 1/(n*n))
 		}
 	}
 	return to
 }
 
-// compare finds the regions and what each takes more than in r.
+// compare finds the regions of a sample, whose ops are in kernel, [N], and what each takes
+// more than in r.
 func (f *regions) compare(r *reference, kernel []int32) {
-	n := len(f.seconds)
-	f.changed, f.region, f.more = slices.Grow(f.changed[:0], n)[:n], slices.Grow(f.region[:0], n)[:n], slices.Grow(f.more[:0], n)[:n]
-	f.holds = slices.Grow(f.holds[:0], len(r.seconds))[:len(r.seconds)]
-	for k := range n {
-		f.region[k], f.more[k], f.changed[k] = -1, 0, false
-	}
-	for k := range f.holds {
-		f.holds[k] = -1
-	}
-	for i, k := range kernel { // region holds the reference's kernel of the first op in this loop
-		switch was := r.kernel[i]; {
-		case f.region[k] < 0:
-			f.region[k], f.changed[k] = was, f.size[k] != r.size[was]
-		case f.region[k] != was:
-			f.changed[k] = true
-		}
-	}
-	for k := range n {
-		f.region[k] = int32(k)
-	}
-	for i, k := range kernel {
-		if !f.changed[k] {
-			continue
-		}
-		if h := &f.holds[r.kernel[i]]; *h < 0 {
-			*h = k
-		} else {
-			f.region[f.region.Root(*h)] = f.region.Root(k)
-		}
-	}
+	f.findChanged(r, kernel)
+	f.join(r, kernel)
+	f.more = resized(f.more, len(f.seconds))
+	clear(f.more)
 	for k, x := range f.seconds {
 		if f.changed[k] {
 			f.more[f.region.Root(int32(k))] += x
@@ -170,3 +146,43 @@ func (f *regions) compare(r *reference, kernel []int32) {
 		}
 	}
 }
+
+// findChanged finds the kernels whose ops are not all those of one kernel of r.
+func (f *regions) findChanged(r *reference, kernel []int32) {
+	f.changed, f.was = resized(f.changed, len(f.seconds)), resized(f.was, len(f.seconds))
+	for k := range f.was {
+		f.was[k] = -1
+	}
+	for i, k := range kernel {
+		switch was := r.kernel[i]; {
+		case f.was[k] < 0:
+			f.was[k], f.changed[k] = was, f.size[k] != r.size[was]
+		case f.was[k] != was:
+			f.changed[k] = true
+		}
+	}
+}
+
+// join joins the changed kernels that share a kernel of r into regions.
+func (f *regions) join(r *reference, kernel []int32) {
+	f.region, f.holds = resized(f.region, len(f.seconds)), resized(f.holds, len(r.seconds))
+	for k := range f.region {
+		f.region[k] = int32(k)
+	}
+	for k := range f.holds {
+		f.holds[k] = -1
+	}
+	for i, k := range kernel {
+		if !f.changed[k] {
+			continue
+		}
+		if h := &f.holds[r.kernel[i]]; *h < 0 {
+			*h = k
+		} else {
+			f.region[f.region.Root(*h)] = f.region.Root(k)
+		}
+	}
+}
+
+// resized returns x with n elements, which are undefined.
+func resized[T any](x []T, n int) []T { return slices.Grow(x[:0], n)[:n] }

@@ -9,7 +9,7 @@ import (
 
 // A value is, by a share of ownKernels, the seconds that the kernels of a class's ops
 // save, and otherwise the whole step. A round's samples count by forget less in each
-// later round. Chances by value have a temperature that falls from hot to cold, as
+// later round. Probabilities by value have a temperature that falls from hot to cold, as
 // parts of the step time, over the budget.
 const (
 	ownKernels = 0.75
@@ -18,7 +18,7 @@ const (
 )
 
 // Levels are chosen by value alone in the share warm of the budget. From then on a
-// share of explore of the chances, finer times as much behind the first stage, is
+// share of explore of the probabilities, finer times as much behind the first stage, is
 // exploration: by value for a share of guided, else of any level. Over the last share
 // exploreEnd of the budget it falls to 0.
 const (
@@ -35,7 +35,7 @@ type values struct {
 	classes *classes
 	sum     [][]float64 // [C][levels] seconds above the mean of the round
 	count   [][]float64 // [C][levels] samples
-	chance  [][]float64 // [C][levels] what follows
+	byValue [][]float64 // [C][levels] probabilities that follow from these
 	cost    [][]float64 // [K][C] scratch
 	explore float64
 }
@@ -56,7 +56,7 @@ func byValues(explore float64) func(*learner, *classes) teacher {
 
 func newValues(l *learner, x *classes, explore float64) *values {
 	n := len(x.ops)
-	v := &values{learner: l, classes: x, sum: table(n), count: table(n), chance: table(n), explore: explore}
+	v := &values{learner: l, classes: x, sum: table(n), count: table(n), byValue: table(n), explore: explore}
 	for range l.samples {
 		v.cost = append(v.cost, make([]float64, n))
 	}
@@ -120,16 +120,16 @@ func (v *values) attribute(x priced, cost []float64) {
 	}
 }
 
-// follow writes the chances of class c's levels by their mean seconds, sum / (count + 1),
+// follow writes the probabilities of class c's levels by their mean seconds, sum / (count + 1),
 // which draws those that were hardly tried to the mean of all.
 func (v *values) follow(c int, temperature float64) {
-	chance := v.chance[c]
-	for a := range chance {
-		chance[a] = v.sum[c][a] / (v.count[c][a] + 1)
+	probability := v.byValue[c]
+	for a := range probability {
+		probability[a] = v.sum[c][a] / (v.count[c][a] + 1)
 	}
-	total := boltzmann(chance, temperature)
-	for a := range chance {
-		chance[a] /= total
+	total := boltzmann(probability, temperature)
+	for a := range probability {
+		probability[a] /= total
 	}
 }
 
@@ -148,13 +148,13 @@ func boltzmann(x []float64, temperature float64) (total float64) {
 func (v *values) mix() float64 { return v.learner.Mix }
 
 // adjust is as teacher says.
-func (v *values) adjust(c int, chance []float64, spent float64) {
+func (v *values) adjust(c int, probability []float64, spent float64) {
 	if spent < warm {
-		copy(chance, v.chance[c])
+		copy(probability, v.byValue[c])
 		return
 	}
 	u := v.explore * min(1, (1-spent)/exploreEnd)
-	for a := range chance {
-		chance[a] = (1-u)*chance[a] + u*((1-guided)/levels+guided*v.chance[c][a])
+	for a := range probability {
+		probability[a] = (1-u)*probability[a] + u*((1-guided)/levels+guided*v.byValue[c][a])
 	}
 }

@@ -53,7 +53,7 @@ func TestAttribute(t *testing.T) {
 }
 
 // TestValues: levels that cost a class less come to be likelier, and adjusting keeps
-// chances chances: those of values at first, then nearly those of imitation.
+// them probabilities: those of values at first, then nearly those of imitation.
 func TestValues(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 6))
 	v := newValues(&learner{samples: 16}, &classes{ops: make([][]int32, 2)}, explore)
@@ -66,25 +66,25 @@ func TestValues(t *testing.T) {
 		}
 		v.add(actions, scores, 1e-3)
 	}
-	if x, y := v.chance[0], v.chance[1]; !(x[0] > 1.5*x[1] && x[1] > 1.5*x[2] && y[7] > 1.5*y[6] && y[6] > 1.5*y[5]) {
-		t.Errorf("chances %.3f and %.3f", x, y)
+	if x, y := v.byValue[0], v.byValue[1]; !(x[0] > 1.5*x[1] && x[1] > 1.5*x[2] && y[7] > 1.5*y[6] && y[6] > 1.5*y[5]) {
+		t.Errorf("probabilities %.3f and %.3f", x, y)
 	}
-	chance := []float64{0, 0, 1, 0, 0, 0, 0, 0}
-	v.adjust(0, chance, warm/2)
-	if !slices.Equal(chance, v.chance[0]) {
-		t.Errorf("at first the chances are %g, want %g", chance, v.chance[0])
+	probability := []float64{0, 0, 1, 0, 0, 0, 0, 0}
+	v.adjust(0, probability, warm/2)
+	if !slices.Equal(probability, v.byValue[0]) {
+		t.Errorf("at first the probabilities are %g, want %g", probability, v.byValue[0])
 	}
-	chance = []float64{0, 0, 1, 0, 0, 0, 0, 0}
-	v.adjust(0, chance, 0.5)
+	probability = []float64{0, 0, 1, 0, 0, 0, 0, 0}
+	v.adjust(0, probability, 0.5)
 	sum := 0.0
-	for _, q := range chance {
+	for _, q := range probability {
 		sum += q
 	}
-	if want := explore * ((1-guided)/levels + guided*v.chance[0][1]); math.Abs(sum-1) > 1e-12 || math.Abs(chance[1]-want) > 1e-12 || chance[0] <= chance[1] {
-		t.Errorf("adjusted to %g, which sum to %g; the second should be %g", chance, sum, want)
+	if want := explore * ((1-guided)/levels + guided*v.byValue[0][1]); math.Abs(sum-1) > 1e-12 || math.Abs(probability[1]-want) > 1e-12 || probability[0] <= probability[1] {
+		t.Errorf("adjusted to %g, which sum to %g; the second should be %g", probability, sum, want)
 	}
-	chance = []float64{0, 0, 1, 0, 0, 0, 0, 0}
-	if v.adjust(0, chance, 1); chance[2] != 1 {
-		t.Errorf("at the end it still explores: %g", chance)
+	probability = []float64{0, 0, 1, 0, 0, 0, 0, 0}
+	if v.adjust(0, probability, 1); probability[2] != 1 {
+		t.Errorf("at the end it still explores: %g", probability)
 	}
 }

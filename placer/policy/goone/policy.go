@@ -141,15 +141,15 @@ func (t *trainer) newNetwork(f int) (err error) {
 		}
 		bias := t.network.Params().Lookup(task.Name + ".fc2.b").Value
 		for k := range task.Kinds {
-			bias[k*task.Levels+task.Levels/2] = middlePrior
+			bias[k*task.Levels+task.Levels/2] = middleBias
 		}
 	}
 	return nil
 }
 
-// middlePrior is by how much the logit of the middle level of schedules and fusion
+// middleBias is by how much the logit of the middle level of schedules and fusion
 // begins above the others'.
-const middlePrior = 2
+const middleBias = 2
 
 // identity returns the stream that the features of a stage's units are drawn from, and
 // notes where it stands: the columns by which units are told apart are ones that the network

@@ -162,12 +162,12 @@ func TestRewards(t *testing.T) {
 		t.Errorf("reward %g, want %g", rewards[0], want)
 	}
 	rewards = []float32{-0.5, -1, -10}
-	soften(rewards, []plan.Score{{Value: 1}, {Value: 4}, {Overflow: 5}}, 100)
+	clipInfeasible(rewards, []plan.Score{{Value: 1}, {Value: 4}, {Overflow: 5}}, 100)
 	if !(rewards[2] < -1 && rewards[2] > -2) || rewards[0] != -0.5 || rewards[1] != -1 {
 		t.Errorf("softened to %v", rewards)
 	}
 	rewards = []float32{-10, -10}
-	soften(rewards, []plan.Score{{Overflow: 50}, {Overflow: 5}}, 100)
+	clipInfeasible(rewards, []plan.Score{{Overflow: 50}, {Overflow: 5}}, 100)
 	if !(rewards[0] < rewards[1] && rewards[1] <= -10) {
 		t.Errorf("all infeasible: %v, want the lesser overflow to rank higher", rewards)
 	}

@@ -112,15 +112,15 @@ func (t *trainer) Rewards(actions [][]int32, rewards []float32) error {
 			rewards[k] = ppo.Reward(s.Value, baseline)
 		}
 	}
-	soften(rewards, t.run.Scores, float32(t.run.Problem.Machine.Devices[0].Memory))
+	clipInfeasible(rewards, t.run.Scores, float32(t.run.Problem.Machine.Devices[0].Memory))
 	return nil
 }
 
-// soften keeps infeasible samples from drowning the differences between the
+// clipInfeasible keeps infeasible samples from drowning the differences between the
 // feasible ones of a round once rewards are standardised: below the worst
 // feasible one by the feasible ones' range, or ordered by overflow, in parts of
 // capacity bytes, where none fits.
-func soften(rewards []float32, scores []plan.Score, capacity float32) {
+func clipInfeasible(rewards []float32, scores []plan.Score, capacity float32) {
 	var feasible []float32
 	for k, s := range scores {
 		if s.Feasible() {

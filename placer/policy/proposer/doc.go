@@ -5,4 +5,8 @@
 //
 // Letters: M moves, F features of a move (those of
 // anneal.MoveFeatureNames, or of JointFeatureNames where it decides all tasks), H hidden.
+//
+// The files in the order of the algorithm: collect.go gathers the moves of searches,
+// samplefile.go keeps them, network.go has the network and how it ranks moves, train.go its
+// training, file.go the file of a trained one.
 package proposer

@@ -26,7 +26,7 @@ func made(n int, seed uint64) *Sample {
 		}
 		gain := 0.0
 		if x[0] > x[1] {
-			gain = usualGain * math.Exp(float64(x[2]))
+			gain = referenceGain * math.Exp(float64(x[2]))
 		}
 		s.add(anneal.Judged{Features: x, Gain: gain})
 	}

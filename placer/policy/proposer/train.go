@@ -68,17 +68,42 @@ func Train(ctx context.Context, c Config, h Host) (*Network, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	if h.Collect == nil {
-		h.Collect = func(ctx context.Context, index int) (*Sample, error) {
-			return Collect(ctx, c.Tasks, c.Seed, index, c.Evaluations)
-		}
-	}
 	if h.Report == nil {
 		h.Report = func(Progress) {}
 	}
 	n := New(c.Tasks, c.Hidden, rand.New(rand.NewPCG(plan.StreamSeed(c.Seed, "moves weights"), 0)))
 	n.Card.HeldOut = c.HeldOut
-	var all Moves
+	all, err := n.collect(ctx, c, h)
+	if err != nil {
+		return nil, err
+	}
+	t, err := newTraining(n, all)
+	if err != nil {
+		return nil, err
+	}
+	random := rand.New(rand.NewPCG(plan.StreamSeed(c.Seed, "moves order"), 0))
+	for e := range c.Epochs {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		loss, err := t.epoch(random, func(done float64) float64 { return c.Rate * (1 - 0.9*(float64(e)+done)/float64(c.Epochs)) })
+		if err != nil {
+			return nil, err
+		}
+		h.Report(Progress{c.Problems, n.Card.Moves, e + 1, loss})
+	}
+	return n, nil
+}
+
+// collect gathers the moves of problems of families that are not held out, and notes on n's
+// card what they are.
+func (n *Network) collect(ctx context.Context, c Config, h Host) (*Moves, error) {
+	if h.Collect == nil {
+		h.Collect = func(ctx context.Context, index int) (*Sample, error) {
+			return Collect(ctx, c.Tasks, c.Seed, index, c.Evaluations)
+		}
+	}
+	all := &Moves{}
 	for i := range c.Problems {
 		s, err := h.Collect(ctx, i)
 		if err != nil {
@@ -96,22 +121,7 @@ func Train(ctx context.Context, c Config, h Host) (*Network, error) {
 	if n.Card.Moves == 0 {
 		return nil, fmt.Errorf("moves: no move of %d problems is left to learn from", c.Problems)
 	}
-	t, err := newTraining(n, &all)
-	if err != nil {
-		return nil, err
-	}
-	random := rand.New(rand.NewPCG(plan.StreamSeed(c.Seed, "moves order"), 0))
-	for e := range c.Epochs {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		loss, err := t.epoch(random, func(done float64) float64 { return c.Rate * (1 - 0.9*(float64(e)+done)/float64(c.Epochs)) })
-		if err != nil {
-			return nil, err
-		}
-		h.Report(Progress{c.Problems, n.Card.Moves, e + 1, loss})
-	}
-	return n, nil
+	return all, nil
 }
 
 // training is a network in training. Letters: B moves of a batch.
@@ -130,11 +140,11 @@ type training struct {
 // mostBatch is the largest B.
 const mostBatch = 512
 
-// usualGain is the gain whose logarithm is 0 to the network, and gainWeight what the
+// referenceGain is the gain whose logarithm is 0 to the network, and gainWeight what the
 // squared error of that logarithm counts beside the cross entropy.
 const (
-	usualGain  = 1e-3
-	gainWeight = 0.05
+	referenceGain = 1e-3
+	gainWeight    = 0.05
 )
 
 func newTraining(n *Network, d *Moves) (*training, error) {
@@ -194,7 +204,7 @@ func (t *training) loss(of []int) (sum float64) {
 		z, g := t.z[i*outputs]+t.b3.Value[0], t.z[i*outputs+1]+t.b3.Value[1]
 		d := t.dz[i*outputs : (i+1)*outputs]
 		if gain > 0 {
-			e := g - float32(math.Log(float64(gain)/usualGain))
+			e := g - float32(math.Log(float64(gain)/referenceGain))
 			sum += gainWeight*float64(e*e) - float64(logSigmoid(z))
 			d[0], d[1] = (vec.Sigmoid(z)-1)*scale, 2*gainWeight*e*scale
 		} else {

@@ -29,7 +29,7 @@ func TestDistribution(t *testing.T) {
 	if far <= known.Limit {
 		t.Errorf("a graph unlike all lies at %g, within %g", far, known.Limit)
 	}
-	near := distributionOf(append(seen, trainingGraph{"d", 0, learned.instance(0).summary()}))
+	near := distributionOf(append(seen, trainingGraph{"d", 0, learned.instance(atCells).summary()}))
 	if d := near.distance(w.summary()); d > 1e-6 {
 		t.Errorf("a training graph lies at distance %g", d)
 	}

@@ -13,6 +13,16 @@
 // weights, and of several that are still empty the first stands for all: the order
 // of first use is the names of devices.
 //
+// Where to start. A placement: Placer.Place reads the Features of a problem, and
+// Policy.ZeroShot makes rollouts of them under every prior (rollouts.roll) and evaluates the
+// best. A rollout decides one unit after another (rollouts.decide): the features of the unit
+// on each device (state.survey, state.write), the network's scores (pass.forward), a choice
+// (sampler), and what follows for the devices (state.decide, state.run). Training: Pretrain
+// takes steps (pretraining.advance), each of which is one of a trainer (trainer.imitate,
+// trainer.ppo, trainer.selfLabel, trainer.reinforceTasks); PPO's loss is
+// rollouts.ppoGradient. Fine-tuning: Tuner.Place begins with zero-shot samples and takes
+// steps (tuning.advance), each of which samples, improves and learns.
+//
 // It is one package because its parts share three tables that nobody else should see: an
 // instance, a rollout's state, and the rows that rollouts record for learning. The files, in the
 // order of the algorithm:
@@ -85,8 +95,8 @@
 //   - elite.go: the placements that are learned from.
 //   - trajectory.go: such a placement as a level's decisions.
 //   - learner.go: how it is learned; by the cross-entropy method.
-//   - reinforcement.go: the same by PPO, through the network.
-//   - reinforcetuner.go: ReinforceTuner, the method that does so.
+//   - ppolearner.go: the same by PPO, through the network.
+//   - ppotuner.go: PPOTuner, the method that does so.
 //   - tunestate.go: the file of a run between two steps.
 //
 // Letters: N ops, U units, V nodes and T tensors of the coarsened graph, D devices, K

@@ -90,7 +90,7 @@ func (e *encoder) tasks(s *instance) taskLogits {
 	x, out := taskLogits{nn.NewMat(len(s.turn), scheduleLevels), nn.NewMat(len(s.turn), fusionLevels)}, e.outputs(s)
 	copy(x.schedule.V, out[transformerxl.Scheduling].V)
 	copy(x.fusion.V, out[transformerxl.Fusion].V)
-	x.prefer()
+	x.addDefaults()
 	return x
 }
 

@@ -94,7 +94,7 @@ func (t *pretraining) teach(ctx context.Context, x *example) error {
 	if x.teacher != nil {
 		return nil
 	}
-	c, cells := x.of, x.instance(0)
+	c, cells := x.of, x.instance(atCells)
 	if x.label.Device != nil {
 		x.teacher = make([]uint8, len(cells.part.Of))
 		cells.place(cells.labels(x.label.Device), x.teacher)

@@ -10,15 +10,23 @@ import (
 	"placer/plan"
 )
 
-// levels are the granularities at which a policy decides, from fine to coarse. Its
-// features mean the same at all of them. Rollouts at several levels differ more than
-// rollouts at one: which level suits depends on the graph.
-var levels = []unit.Level{unit.Cell, unit.Segment, unit.Chain}
+// level is a granularity at which a policy decides. Its features mean the same at all of
+// them. Rollouts at several levels differ more than rollouts at one: which level suits
+// depends on the graph.
+type level int
 
-// timeStep is the index, behind those of levels, of an unrolled network's runs of a
-// time step (unit.ByTimeStep). No policy was trained on such units; they are like
-// segments to it.
-const timeStep = 3
+// The levels: those of levels, from fine to coarse, and an unrolled network's runs of a
+// time step (unit.ByTimeStep). No policy was trained on the last; they are like segments
+// to it.
+const (
+	atCells level = iota
+	atSegments
+	atChains
+	atTimeSteps
+)
+
+// levels are those that every graph has.
+var levels = [...]unit.Level{atCells: unit.Cell, atSegments: unit.Segment, atChains: unit.Chain}
 
 // featuresVersion changes whenever a feature changes its meaning or place; policy
 // files carry it.
@@ -30,7 +38,7 @@ type Features struct {
 	problem *plan.Problem
 	coarse  *coarse            // of all granularities
 	units   []int              // of each granularity
-	at      []func() *instance // [levels], and that by time steps where there are such
+	at      []func() *instance // by level; that of time steps is missing where there are none
 	summary func() []float32   // of the cells that training knows, without partial gradients
 	// steps returns the balanced cut by time steps, [N]; nil where there are none.
 	steps    func() []uint8
@@ -47,8 +55,8 @@ func (f *Features) Note() string {
 	return f.sketch.Note()
 }
 
-// instance returns the problem at level l, the index of one of levels or timeStep.
-func (f *Features) instance(l int) *instance { return f.at[l]() }
+// instance returns the problem at level l.
+func (f *Features) instance(l level) *instance { return f.at[l]() }
 
 // cut returns how the balanced cut by time steps compares with that by layers: the
 // logarithm of when their own schedules end, one over the other; 0 without time steps.
@@ -56,13 +64,13 @@ func (f *Features) cut() float64 {
 	if f.steps == nil {
 		return 0
 	}
-	s := f.instance(0)
+	s := f.instance(atCells)
 	x := newState(s)
 	return math.Log(x.scheduled(f.steps()) / x.scheduled(f.coarse.block))
 }
 
 // decision returns that of a placement, [N], at level l under p.
-func (f *Features) decision(p *Policy, l int, device []uint8) plan.Decision {
+func (f *Features) decision(p *Policy, l level, device []uint8) plan.Decision {
 	if f.problem.Tasks == plan.Place {
 		return plan.Decision{Device: device, Priority: f.problem.Priority, Fusion: f.problem.Fusion}
 	}
@@ -93,7 +101,7 @@ func NewFeatures(p *plan.Problem) (*Features, error) {
 	f.summary = sync.OnceValue(func() []float32 {
 		plain := q.Units.WithoutPartialGradients()
 		if plain == q.Units {
-			return f.instance(0).summary()
+			return f.instance(atCells).summary()
 		}
 		asTrained := *p
 		asTrained.Units = plain
@@ -101,7 +109,7 @@ func NewFeatures(p *plan.Problem) (*Features, error) {
 		if err != nil {
 			panic(fmt.Sprintf("sequential: a graph is coarsened to parts of its cells, but not to these: %v", err))
 		}
-		return known.instance(0).summary()
+		return known.instance(atCells).summary()
 	})
 	byTimeStep := q
 	if byTimeStep.Units = q.Units.ByTimeStep(p.Graph); byTimeStep.Units != nil {

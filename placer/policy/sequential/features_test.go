@@ -17,10 +17,10 @@ func TestFeaturesHavePartialGradients(t *testing.T) {
 	fine, plain := views(t, Case{Workload: "trfxl:layers=1,batch=8,sequence=96,segment=32,hidden=64,ffn=64,heads=2,head_dim=32,vocab=100", GPU: "p100", Devices: 2})
 	p := plain.problem
 	cells := p.Units.Levels[unit.Cell].NumUnits()
-	if a, b := fine.instance(0).decisions, plain.instance(0).decisions; a <= cells || b != cells {
+	if a, b := fine.instance(atCells).decisions, plain.instance(atCells).decisions; a <= cells || b != cells {
 		t.Errorf("%d and %d decisions, want more than the %d cells and as many", a, b, cells)
 	}
-	if !slices.Equal(fine.summary(), plain.instance(0).summary()) {
+	if !slices.Equal(fine.summary(), plain.instance(atCells).summary()) {
 		t.Error("a graph with partial gradients is not summarised as in training")
 	}
 	samples, err := policy(t, 6).ZeroShot(t.Context(), fine, 2)

@@ -27,7 +27,7 @@ type Tuner struct {
 	// Save, if not nil, is given every step's end. It must not keep the state.
 	Save func(*TuneState) error
 
-	improvement Improvement // ReinforceTuner's
+	improvement Improvement // PPOTuner's
 }
 
 // TuneStep is what a round came to.
@@ -66,14 +66,10 @@ func (t Tuner) place(ctx context.Context, p *plan.Problem, name string, l learne
 	if err != nil {
 		return nil, err
 	}
-	need := 0.0
-	for _, c := range t.zeroShots() {
-		need += c.seconds(f)
+	if err := t.declined(f, name); err != nil {
+		return nil, err
 	}
-	if b := p.Budget.Seconds; t.Sparing && b > 0 && need > b/2 {
-		return nil, fmt.Errorf("%s: its share of the time, %.1f s, would go into the zero-shot samples that it begins with, about %.0f s", name, b, math.Ceil(need))
-	}
-	if err := l.room(f.instance(0)); err != nil {
+	if err := l.room(f.instance(atCells)); err != nil {
 		return nil, err
 	}
 	r, err := t.begin(ctx, f, l)
@@ -81,8 +77,35 @@ func (t Tuner) place(ctx context.Context, p *plan.Problem, name string, l learne
 		return nil, err
 	}
 	r.report(name)
-	early := "" // why it learned no more
-	for r.state.Step < t.Config.Steps && f.instance(0).decisions > 0 && ctx.Err() == nil {
+	early, err := r.steps(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	o := &plan.Outcome{Decision: r.best(), Score: r.state.score(), Evaluations: r.state.Evaluations}
+	for _, note := range []string{r.note, early} {
+		if note != "" {
+			o.Notes = append(o.Notes, note)
+		}
+	}
+	return o, nil
+}
+
+// declined says why f is not placed within its budget: see Sparing.
+func (t Tuner) declined(f *Features, name string) error {
+	need := 0.0
+	for _, c := range t.zeroShots() {
+		need += c.seconds(f)
+	}
+	if b := f.problem.Budget.Seconds; t.Sparing && b > 0 && need > b/2 {
+		return fmt.Errorf("%s: its share of the time, %.1f s, would go into the zero-shot samples that it begins with, about %.0f s", name, b, math.Ceil(need))
+	}
+	return nil
+}
+
+// steps takes the steps that are left until the budget is spent or ctx ends, and says why it
+// learned no more where a step failed. The error is Observe's or Save's.
+func (r *tuning) steps(ctx context.Context, name string) (early string, err error) {
+	for r.state.Step < r.Config.Steps && r.features.instance(atCells).decisions > 0 && ctx.Err() == nil {
 		k := r.pace.samples(r.state)
 		if k < 2 {
 			break
@@ -92,28 +115,21 @@ func (t Tuner) place(ctx context.Context, p *plan.Problem, name string, l learne
 			break
 		}
 		if err != nil {
-			early = fmt.Sprintf("learning ended early: %v", err)
-			break
+			return fmt.Sprintf("learning ended early: %v", err), nil
 		}
 		r.report(name)
-		if t.Observe != nil {
-			if err := t.Observe(step, r.state.score()); err != nil {
-				return nil, err
+		if r.Observe != nil {
+			if err := r.Observe(step, r.state.score()); err != nil {
+				return "", err
 			}
 		}
-		if t.Save != nil {
-			if err := t.Save(r.snapshot()); err != nil {
-				return nil, err
+		if r.Save != nil {
+			if err := r.Save(r.snapshot()); err != nil {
+				return "", err
 			}
 		}
 	}
-	o := &plan.Outcome{Decision: r.best(), Score: r.state.score(), Evaluations: r.state.Evaluations}
-	for _, note := range []string{r.note, early} {
-		if note != "" {
-			o.Notes = append(o.Notes, note)
-		}
-	}
-	return o, nil
+	return "", nil
 }
 
 // zeroShots returns how the samples to begin with are made: varied ones, and, where

@@ -31,7 +31,7 @@ func TestHugeLayers(t *testing.T) {
 		must(t, err)
 		f, err := NewFeatures(&p.Problem)
 		must(t, err)
-		return f.instance(0)
+		return f.instance(atCells)
 	}
 	want, got := read(1, 2, 3, 4), read(7, 1e9, 2e9, math.MaxInt32)
 	if !slices.Equal(got.features, want.features) {

@@ -27,7 +27,7 @@ func views(t testing.TB, c Case) (placed, learned *Features) {
 func instanceOf(t testing.TB, c Case) *instance {
 	t.Helper()
 	w, _ := views(t, c)
-	return w.instance(0)
+	return w.instance(atCells)
 }
 
 var small = Case{Workload: "trfxl:layers=1,batch=8,sequence=64,segment=32,hidden=64,ffn=64,heads=2,head_dim=32,vocab=100", GPU: "p100", Devices: 3}

@@ -67,7 +67,7 @@ func (p *Policy) improve(ctx context.Context, f *Features, judged []Sample, n in
 	parents = parents[:min(len(parents), c.parents)]
 	for i := range n {
 		parent := parents[i%len(parents)]
-		device := f.sketch.Shorten(ctx, parent.Device, c.stepsOf(f.instance(0), n), rand.NewPCG(random.Uint64(), random.Uint64()))
+		device := f.sketch.Shorten(ctx, parent.Device, c.stepsOf(f.instance(atCells), n), rand.NewPCG(random.Uint64(), random.Uint64()))
 		if ctx.Err() != nil {
 			break
 		}

@@ -20,7 +20,7 @@ func TestImprovedSamples(t *testing.T) {
 		if f.Note() == "" {
 			t.Fatalf("%v: no coarsened graph", c)
 		}
-		made := DefaultSamples - defaultImprover().placements(f.instance(0), DefaultSamples)
+		made := DefaultSamples - defaultImprover().placements(f.instance(atCells), DefaultSamples)
 		if len(samples) <= made {
 			t.Fatalf("%v: %d samples, none of them an improvement", c, len(samples))
 		}

@@ -20,7 +20,7 @@ var tied = []int{
 // tied . features.
 type logits struct {
 	s     *instance
-	index int       // of the level
+	level level
 	order []int32   // [T] units by decision
 	cell  []int32   // [cells] unit
 	of    []int32   // [U] a cell of the unit
@@ -31,10 +31,10 @@ type logits struct {
 	dFree, dTied []float32
 }
 
-func newLogits(s *instance, index int, cells *unit.Partition) *logits {
+func newLogits(s *instance, at level, cells *unit.Partition) *logits {
 	n, d, j := s.part.NumUnits(), s.d, len(tied)
 	l := &logits{
-		s: s, index: index, order: s.decided(), cell: make([]int32, cells.NumUnits()), of: make([]int32, n),
+		s: s, level: at, order: s.decided(), cell: make([]int32, cells.NumUnits()), of: make([]int32, n),
 		free: make([]float32, n*d), tied: make([]float32, n*j), dFree: make([]float32, n*d), dTied: make([]float32, n*j),
 	}
 	for c, ops := range cells.Ops {

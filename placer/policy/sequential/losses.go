@@ -2,56 +2,65 @@ package sequential
 
 import "math"
 
-// ppo holds PPO's constants (arXiv:1707.06347v2, Eq. 7 and 9).
-type ppo struct {
+// The gradients here are those of recorded decisions, made one after another, each on scores
+// of the D devices. Package ppo has the same objective for policies that decide all nodes at
+// once, in double precision; the recorded policies depend on the last bits of these.
+
+// ppoWeights are PPO's constants (arXiv:1707.06347v2, Eq. 7 and 9).
+type ppoWeights struct {
 	clip    float64 // of the ratio of probabilities
-	entropy float64 // weight of the entropy bonus
-	prior   float64 // weight of the divergence from the heuristic prior
+	entropy float64 // of the entropy bonus
+	prior   float64 // of the divergence from the heuristic prior
 }
 
 // rare is a probability that does not count.
 const rare = 1e-9
 
-// reinforce adds the gradient of PPO's clipped objective for the decisions of e, whose rollouts
-// have the given advantages, [K]. Every decision weighs the same, 1/(T K). It returns the mean
-// entropy of a decision, in nats, and the share of decisions that are clipped.
-func (e *rollouts) reinforce(advantage []float32, o ppo) (entropy, clipped float64) {
+// ppoGradient adds the gradient of PPO's clipped objective for the decisions of e, whose
+// rollouts have the given advantages, [K]. Every decision weighs the same, 1/(T K). It returns
+// the mean entropy of a decision, in nats, and the share of decisions that are clipped.
+func (e *rollouts) ppoGradient(advantage []float32, w ppoWeights) (entropy, clipped float64) {
 	rows := len(e.of)
 	scale := 1 / float32(rows)
 	p, prior := make([]float32, e.d), make([]float32, e.d)
-	e.each(func(r int, scores []float32, ok []bool, grad []float32) {
-		a := advantage[r%e.k]
-		ratio := float32(math.Exp(float64(logSoftmaxAt(scores, ok, e.chosen[r]) - e.logp[r])))
-		softmax(scores, ok, p)
-		h := float32(0)
-		for _, q := range p {
-			if q > 0 {
-				h -= q * float32(math.Log(float64(q)))
-			}
-		}
-		entropy += float64(h) / float64(rows)
-		g := -a * ratio * scale
-		if clips(a, float64(ratio), o.clip) {
-			g = 0
+	e.backpropagate(func(r int, scores []float32, ok []bool, grad []float32) {
+		a, chosen := advantage[r%e.k], e.chosen[r]
+		ratio := float32(math.Exp(float64(logSoftmaxAt(scores, ok, chosen) - e.logp[r])))
+		slope := a * ratio * scale // of the objective by the choice's log probability
+		if clips(a, float64(ratio), w.clip) {
+			slope = 0
 			clipped += 1 / float64(rows)
 		}
+		softmax(scores, ok, p)
+		h := entropyOf(p)
+		entropy += float64(h) / float64(rows)
 		for d, q := range p {
 			if !ok[d] {
 				grad[d] = 0
 				continue
 			}
-			grad[d] = -g * q
+			grad[d] = slope * q
 			if q > 0 { // entropy falls with its gradient
-				grad[d] += float32(o.entropy) * scale * q * (float32(math.Log(float64(q))) + h)
+				grad[d] += float32(w.entropy) * scale * q * (float32(math.Log(float64(q))) + h)
 			}
 		}
-		grad[e.chosen[r]] += g
-		if o.prior > 0 {
+		grad[chosen] -= slope
+		if w.prior > 0 {
 			e.priorProbabilities(r, prior)
-			towardsPrior(p, prior, float32(o.prior)*scale, grad)
+			towardsPrior(p, prior, float32(w.prior)*scale, grad)
 		}
 	})
 	return entropy, clipped
+}
+
+// entropyOf returns the entropy of probabilities p, in nats.
+func entropyOf(p []float32) (h float32) {
+	for _, q := range p {
+		if q > 0 {
+			h -= q * float32(math.Log(float64(q)))
+		}
+	}
+	return h
 }
 
 // clips reports whether PPO's clipped objective is flat for an advantage at a ratio of
@@ -86,15 +95,15 @@ func towardsPrior(p, prior []float32, weight float32, grad []float32) {
 	}
 }
 
-// imitate adds the gradient of the cross entropy of e's choices, [T], which a
+// imitationGradient adds the gradient of the cross entropy of e's choices, [T], which a
 // teacher made, weighed by weight, [U], and returns the loss and the accuracy.
-func (e *rollouts) imitate(weight []float32) (loss, accuracy float64) {
+func (e *rollouts) imitationGradient(weight []float32) (loss, accuracy float64) {
 	sum := 0.0
 	for _, u := range e.of {
 		sum += float64(weight[u])
 	}
 	p := make([]float32, e.d)
-	e.each(func(r int, scores []float32, ok []bool, grad []float32) {
+	e.backpropagate(func(r int, scores []float32, ok []bool, grad []float32) {
 		w, chosen := weight[e.of[r]]/float32(sum), e.chosen[r]
 		softmax(scores, ok, p)
 		best := 0
@@ -113,10 +122,10 @@ func (e *rollouts) imitate(weight []float32) (loss, accuracy float64) {
 	return loss, accuracy
 }
 
-// imitateBest adds the gradient of the cross entropy of the choices of the rollouts in best,
-// [K], and of the divergence from the prior, times weight, and returns the mean entropy
+// selfLabelGradient adds the gradient of the cross entropy of the choices of the rollouts in
+// best, [K], and of the divergence from the prior, times weight, and returns the mean entropy
 // of a decision, in nats.
-func (e *rollouts) imitateBest(best []bool, weight float32) (entropy float64) {
+func (e *rollouts) selfLabelGradient(best []bool, weight float32) (entropy float64) {
 	count := 0
 	for _, b := range best {
 		if b {
@@ -126,7 +135,7 @@ func (e *rollouts) imitateBest(best []bool, weight float32) (entropy float64) {
 	rows := len(e.of) / e.k * count
 	scale := 1 / float32(rows)
 	p, prior := make([]float32, e.d), make([]float32, e.d)
-	e.each(func(r int, scores []float32, ok []bool, grad []float32) {
+	e.backpropagate(func(r int, scores []float32, ok []bool, grad []float32) {
 		if !best[r%e.k] {
 			clear(grad)
 			return
@@ -151,9 +160,9 @@ func (e *rollouts) imitateBest(best []bool, weight float32) (entropy float64) {
 // the cache.
 const decisionsAbreast = 256
 
-// each runs forward and backward over the recorded decisions, some at a time; of
-// writes the gradient of row r's scores, [D].
-func (e *rollouts) each(of func(r int, scores []float32, ok []bool, grad []float32)) {
+// backpropagate adds the gradient of the network's weights over the recorded decisions, some
+// forward and backward at a time; loss writes the gradient of row r's scores into grad, [D].
+func (e *rollouts) backpropagate(loss func(r int, scores []float32, ok []bool, grad []float32)) {
 	e.pass.encode(e.instance)
 	e.pass.startBackward()
 	grad := make([]float32, decisionsAbreast*e.d)
@@ -164,7 +173,7 @@ func (e *rollouts) each(of func(r int, scores []float32, ok []bool, grad []float
 		scores := e.pass.forward(e.of[lo:hi], y, keys, e.d)
 		for r := lo; r < hi; r++ {
 			at, end := (r-lo)*e.d, (r-lo+1)*e.d
-			of(r, scores[at:end], e.okOf(r), grad[at:end])
+			loss(r, scores[at:end], e.okOf(r), grad[at:end])
 		}
 		e.pass.backward(e.of[lo:hi], y, keys, grad[:(hi-lo)*e.d])
 	}

@@ -48,11 +48,11 @@ func testGradients(t *testing.T, p *Policy) {
 		value    func() float64
 		gradient func()
 	}{
-		"imitation": {func() float64 { l, _ := e.imitate(weight); return l }, func() { e.imitate(weight) }},
+		"imitation": {func() float64 { l, _ := e.imitationGradient(weight); return l }, func() { e.imitationGradient(weight) }},
 		"ppo": {func() float64 {
 			v, h, kl := e.value(advantage)
 			return v - 0.01*h + 0.1*kl
-		}, func() { e.reinforce(advantage, ppo{0.2, 0.01, 0.1}) }},
+		}, func() { e.ppoGradient(advantage, ppoWeights{0.2, 0.01, 0.1}) }},
 	}
 	for name, o := range objectives {
 		t.Run(name, func(t *testing.T) {
@@ -125,9 +125,9 @@ func TestClips(t *testing.T) {
 	}
 }
 
-// TestClippedDecisionsAreNotReinforced: where every decision has gone far enough there is no
+// TestClippedDecisionsHaveNoGradient: where every decision has gone far enough there is no
 // gradient, and where each has gone the other way there is one.
-func TestClippedDecisionsAreNotReinforced(t *testing.T) {
+func TestClippedDecisionsHaveNoGradient(t *testing.T) {
 	p := policy(t, 6)
 	tr := newTrainer(p, rand.New(rand.NewPCG(5, 5)))
 	e := tr.rollouts
@@ -142,7 +142,7 @@ func TestClippedDecisionsAreNotReinforced(t *testing.T) {
 			e.logp[r] = was[r] - c.further*advantage[r%2]
 		}
 		p.net.params.ZeroGrad()
-		_, clipped := e.reinforce(advantage, ppo{clip: 0.2})
+		_, clipped := e.ppoGradient(advantage, ppoWeights{clip: 0.2})
 		none := true
 		for _, w := range p.net.params.All() {
 			none = none && !slices.ContainsFunc(w.Grad, func(g float32) bool { return g != 0 })

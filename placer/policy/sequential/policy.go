@@ -12,12 +12,12 @@ import (
 type Policy struct {
 	Card Card // what the file says of its training
 
-	config   Config
-	net      *network
-	training distribution
-	tried    trials
-	usual    bool // schedule and fusion are as without learning
-	mute     bool // proposals follow their priors alone
+	config       Config
+	net          *network
+	training     distribution
+	tried        trials
+	defaultTasks bool // schedule and fusion are as without learning
+	priorsOnly   bool // proposals follow their priors alone
 }
 
 // Config describes the policy's network.
@@ -68,7 +68,7 @@ func (p *Policy) clone() (*Policy, error) {
 	for i, w := range p.net.params.All() {
 		copy(q.net.params.All()[i].Value, w.Value)
 	}
-	q.Card, q.training, q.tried, q.usual, q.mute = p.Card, p.training, p.tried, p.usual, p.mute
+	q.Card, q.training, q.tried, q.defaultTasks, q.priorsOnly = p.Card, p.training, p.tried, p.defaultTasks, p.priorsOnly
 	return q, nil
 }
 

@@ -202,7 +202,7 @@ func (t *pretraining) imitate(ctx context.Context, p *Progress, random *rand.Ran
 			t.trainer.policy.net.params.ZeroGrad()
 			return err
 		}
-		s := x.instance(random.IntN(len(levels)))
+		s := x.instance(level(random.IntN(len(levels))))
 		r := t.trainer.imitate(s, s.labels(x.teacher))
 		p.Loss += r.Loss / n
 		p.Accuracy += r.Accuracy / n
@@ -219,14 +219,14 @@ func (t *pretraining) improve(ctx context.Context, p *Progress, random *rand.Ran
 		return err
 	}
 	p.Case = x.of
-	improve := t.trainer.reinforce
+	improve := t.trainer.ppo
 	switch p.How {
 	case SelfLabelling:
-		improve = t.trainer.label
+		improve = t.trainer.selfLabel
 	case OfTasks:
 		improve = t.trainer.reinforceTasks
 	}
-	p.improvement, err = improve(ctx, lesson{x.instance(random.IntN(len(levels))), x.expert}, &t.c, t.c.Rate*(0.1+0.9*t.left()))
+	p.improvement, err = improve(ctx, lesson{x.instance(level(random.IntN(len(levels)))), x.expert}, &t.c, t.c.Rate*(0.1+0.9*t.left()))
 	if err == nil {
 		t.samples += t.c.Samples
 	}
@@ -259,7 +259,7 @@ func (t *pretraining) example(key exampleKey, build func() (*example, error)) (*
 	t.examples[key] = x
 	if !t.known[key] {
 		t.known[key] = true
-		t.graphs = append(t.graphs, trainingGraph{key.family, key.index, x.instance(0).summary()})
+		t.graphs = append(t.graphs, trainingGraph{key.family, key.index, x.instance(atCells).summary()})
 	}
 	return x, nil
 }

@@ -49,14 +49,14 @@ func proposals() (all []Proposal) {
 }
 
 // levelOf returns the level at which x decides.
-func (f *Features) levelOf(x Proposal) int {
+func (f *Features) levelOf(x Proposal) level {
 	if x.Level != timeStepName {
-		return max(0, slices.IndexFunc(levels, func(l unit.Level) bool { return l.String() == x.Level }))
+		return level(max(0, slices.IndexFunc(levels[:], func(l unit.Level) bool { return l.String() == x.Level })))
 	}
-	if len(f.at) > timeStep {
-		return timeStep
+	if len(f.at) > int(atTimeSteps) {
+		return atTimeSteps
 	}
-	return slices.Index(levels, unit.Segment)
+	return atSegments
 }
 
 // Direct makes the policy's k best proposals on f, a greedy rollout each, and has the
@@ -83,53 +83,65 @@ func (p *Policy) Direct(ctx context.Context, f *Features, k int) ([]Sample, erro
 // priors alone: what the network's training is worth beside it.
 func (p *Policy) WithoutLearning() *Policy {
 	q := *p
-	q.mute = true
+	q.priorsOnly = true
 	return &q
 }
 
 // rollOut makes these proposals on f, a greedy rollout each, side by side where they
 // decide at the same level. Those that ctx leaves no time for are missing.
 func (p *Policy) rollOut(ctx context.Context, f *Features, all []Proposal) []Sample {
-	type kind struct { // of proposals that are made side by side
-		level   int
-		learned float32
-	}
-	var kinds []kind
-	of, out := map[kind][]int{}, make([]Sample, len(all))
-	for i, x := range all {
-		k := kind{f.levelOf(x), x.Learned}
-		if p.mute {
-			k.learned = 0
+	out, by := make([]Sample, len(all)), map[level]*rollouts{}
+	for _, b := range p.batches(f, all) {
+		if ctx.Err() != nil {
+			break
 		}
-		if of[k] == nil {
-			kinds = append(kinds, k)
+		s := f.instance(b.level)
+		if by[b.level] == nil {
+			by[b.level] = newRollouts(p.net, s).until(ctx)
 		}
-		of[k] = append(of[k], i)
-	}
-	by := map[int]*rollouts{}
-	for _, k := range kinds {
-		s := f.instance(k.level)
-		if by[k.level] == nil {
-			by[k.level] = newRollouts(p.net, s).until(ctx)
+		priors := make([]heuristic, len(b.proposals))
+		for n, i := range b.proposals {
+			priors[n] = allPriors[all[i].Prior]
+			priors[n].learned = b.learned
 		}
-		for these := range slices.Chunk(of[k], defaultZeroShot().abreast) {
-			if ctx.Err() != nil {
-				break
-			}
-			priors := make([]heuristic, len(these))
-			for n, i := range these {
-				priors[n] = allPriors[all[i].Prior]
-				priors[n].learned = k.learned
-			}
-			for n, x := range by[k.level].greedy(priors) {
-				y := Sample{Decision: plan.Decision{Device: make([]uint8, len(s.part.Of))}, level: k.level, clock: x.soonest}
-				s.place(x.best, y.Device)
-				y.Decision = f.decision(p, k.level, y.Device)
-				out[these[n]] = y
-			}
+		for n, x := range by[b.level].greedy(priors) {
+			y := Sample{Decision: plan.Decision{Device: make([]uint8, len(s.part.Of))}, level: b.level, clock: x.soonest}
+			s.place(x.best, y.Device)
+			y.Decision = f.decision(p, b.level, y.Device)
+			out[b.proposals[n]] = y
 		}
 	}
 	return slices.DeleteFunc(out, func(y Sample) bool { return y.Device == nil })
+}
+
+// batch is proposals whose rollouts are made side by side.
+type batch struct {
+	level     level
+	learned   float32
+	proposals []int // indices of all
+}
+
+// batches divides proposals among batches of one level and one weight of what was learned.
+func (p *Policy) batches(f *Features, all []Proposal) (divided []batch) {
+	var kinds []batch // each level and weight, with all its proposals
+	for i, x := range all {
+		b := batch{level: f.levelOf(x), learned: x.Learned}
+		if p.priorsOnly {
+			b.learned = 0
+		}
+		k := slices.IndexFunc(kinds, func(y batch) bool { return y.level == b.level && y.learned == b.learned })
+		if k < 0 {
+			k = len(kinds)
+			kinds = append(kinds, b)
+		}
+		kinds[k].proposals = append(kinds[k].proposals, i)
+	}
+	for _, b := range kinds {
+		for some := range slices.Chunk(b.proposals, defaultZeroShot().abreast) {
+			divided = append(divided, batch{b.level, b.learned, some})
+		}
+	}
+	return divided
 }
 
 // judge has the simulator judge the samples in turn, each plan once, until ctx ends, and

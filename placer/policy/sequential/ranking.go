@@ -9,7 +9,7 @@ import (
 // known before any is made. Letters: C proposals, L levels.
 type work struct {
 	of    []float64 // [C] to make it and to have it judged
-	level []int     // [C] at which it decides
+	level []level   // [C] at which it decides
 	open  []float64 // [L] to describe the units of a level
 }
 
@@ -28,8 +28,8 @@ const (
 func (f *Features) work() work {
 	config := defaultZeroShot()
 	n, d, nodes := float64(f.problem.Graph.NumOps()), float64(f.problem.Machine.NumDevices()), float64(f.coarse.nodes.Graph.NumOps())
-	w := work{of: make([]float64, len(allProposals)), level: make([]int, len(allProposals)), open: make([]float64, len(f.at))}
-	l := 0
+	w := work{of: make([]float64, len(allProposals)), level: make([]level, len(allProposals)), open: make([]float64, len(f.at))}
+	l := atCells
 	for c, x := range allProposals {
 		if c%perLevel == 0 {
 			l = f.levelOf(x)
@@ -38,8 +38,8 @@ func (f *Features) work() work {
 		step := nodes + float64(f.units[l]) + surveying*scored + float64(x.Learned)*float64(config.scoring)*scored
 		w.level[c], w.of[c] = l, passes*step+simulating*n
 	}
-	for l := 1; l < len(w.open); l++ { // cells are described in any case
-		w.open[l] = describing*nodes + describingOps*n
+	for l := range w.open[atSegments:] { // cells are described in any case
+		w.open[int(atSegments)+l] = describing*nodes + describingOps*n
 	}
 	return w
 }

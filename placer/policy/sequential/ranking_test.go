@@ -19,10 +19,10 @@ func TestChooseWeighsWork(t *testing.T) {
 		w    work
 		want []int
 	}{
-		{"alike", work{of: []float64{1, 1, 1}, level: []int{0, 0, 0}, open: []float64{0}}, []int{0}},
-		{"work", work{of: []float64{8, 1, 8}, level: []int{0, 0, 0}, open: []float64{0}}, []int{1, 0}},
-		{"level", work{of: []float64{1, 1, 1}, level: []int{1, 0, 0}, open: []float64{0, 7}}, []int{1, 0}},
-		{"open level", work{of: []float64{1, 9, 1}, level: []int{1, 0, 1}, open: []float64{0, 7}}, []int{0}},
+		{"alike", work{of: []float64{1, 1, 1}, level: []level{0, 0, 0}, open: []float64{0}}, []int{0}},
+		{"work", work{of: []float64{8, 1, 8}, level: []level{0, 0, 0}, open: []float64{0}}, []int{1, 0}},
+		{"level", work{of: []float64{1, 1, 1}, level: []level{1, 0, 0}, open: []float64{0, 7}}, []int{1, 0}},
+		{"open level", work{of: []float64{1, 9, 1}, level: []level{1, 0, 1}, open: []float64{0, 7}}, []int{0}},
 	} {
 		if got := choose(logs, all, c.w, 3); !slices.Equal(got, c.want) {
 			t.Errorf("%s: chose %v, want %v", c.name, got, c.want)
@@ -35,7 +35,7 @@ func TestChooseWeighsWork(t *testing.T) {
 func TestChooseGreedily(t *testing.T) {
 	r := stream(1, "choose", 0)
 	const graphs, columns, n = 9, 60, 12
-	logs, w, weight := make([][]float64, columns), work{of: make([]float64, columns), level: make([]int, columns), open: []float64{0, 3}}, make([]float64, graphs)
+	logs, w, weight := make([][]float64, columns), work{of: make([]float64, columns), level: make([]level, columns), open: []float64{0, 3}}, make([]float64, graphs)
 	for g := range weight {
 		weight[g] = r.Float64()
 	}
@@ -46,7 +46,7 @@ func TestChooseGreedily(t *testing.T) {
 		}
 	}
 	for c := range columns {
-		w.of[c], w.level[c] = 0.5+r.Float64(), r.IntN(2)
+		w.of[c], w.level[c] = 0.5+r.Float64(), level(r.IntN(2))
 	}
 	got := choose(logs, weight, w, n)
 	best, open := slices.Repeat([]float64{math.Log(infeasibleExpert)}, graphs), []bool{true, false}
@@ -140,7 +140,7 @@ func TestDecisionOfPlacementAlone(t *testing.T) {
 	p, device := policy(t, 8), make([]uint8, f.problem.Graph.NumOps())
 	f.problem.Tasks = plan.Place
 	got := f.decision(p, 0, device)
-	want := f.decoder(f.instance(0)).decide(device, p.levels(f.instance(0)))
+	want := f.decoder(f.instance(atCells)).decide(device, p.levels(f.instance(atCells)))
 	if !slices.Equal(got.Device, want.Device) || !slices.Equal(got.Priority, want.Priority) || !slices.Equal(got.Fusion, want.Fusion) {
 		t.Error("placement alone and the decoder differ")
 	}

@@ -12,17 +12,17 @@ type rollouts struct {
 	pass   *pass
 	k      int
 	of     []int32   // [T*K] unit decided
-	y      []float32 // [T*K*D, F]
+	y      []float32 // [T*K*D, F] device features
 	ok     []bool    // [T*K*D] allowed
 	chosen []int32   // [T*K] device
 	logp   []float32 // [T*K] at temperature 1; of recorded ones
 	states []*state
 	held   heldKeys  // of an encoder
-	read   bool      // the chooser reads features beside the scores
-	muted  bool      // no prior has learning beside it, so the network is not asked
-	scores []float32 // [K*D] scratch of those that are muted
+	scores []float32 // [K*D] scratch of priorScores
 
-	recording bool // the present pass is kept for learning
+	withFeatures bool // the chooser reads y beside the scores
+	priorsOnly   bool // no prior has learning beside it and nobody reads y: the network is not asked
+	recording    bool // the present pass is kept for learning
 
 	// stopped says that no more is wanted: roll and each then end before they are done.
 	// What is recorded is then not to be used; the passes that were made are. It is nil where
@@ -56,9 +56,9 @@ type rolling struct {
 	choose      chooser
 	refinements int  // passes after the first, each in knowledge of the placement before
 	record      bool // keep what learning needs of the last pass
-	// settle ends where a pass changes nothing any more: by a chooser that takes the best
-	// the next would be the same.
-	settle bool
+	// untilUnchanged ends where a pass changes nothing any more: by a chooser that takes
+	// the best the next would be the same.
+	untilUnchanged bool
 }
 
 // roll places the instance once per prior, side by side, and refines each placement. It
@@ -73,12 +73,12 @@ func (e *rollouts) roll(priors []heuristic, how rolling) []*state {
 			return made
 		}
 		made = e.states[:e.k]
-		settled := how.settle
+		final := how.untilUnchanged
 		for _, x := range made {
 			x.keep()
-			settled = settled && x.settled()
+			final = final && x.unchanged()
 		}
-		if left == 0 || settled {
+		if left == 0 || final {
 			return made
 		}
 		for _, x := range made {
@@ -91,18 +91,18 @@ func (e *rollouts) roll(priors []heuristic, how rolling) []*state {
 // decision, in passes passes, fewer where one changes nothing any more. It returns where
 // each got, and nothing where it was stopped in the first.
 func (e *rollouts) greedy(priors []heuristic) []*state {
-	return e.roll(priors, rolling{choose: sampler(make([]float32, len(priors)), nil, e.d), refinements: passes - 1, settle: true})
+	return e.roll(priors, rolling{choose: sampler(make([]float32, len(priors)), nil, e.d), refinements: passes - 1, untilUnchanged: true})
 }
 
 // begin resets a state for each prior.
 func (e *rollouts) begin(priors []heuristic) {
-	e.k, e.muted = len(priors), !e.read
+	e.k, e.priorsOnly = len(priors), !e.withFeatures
 	for len(e.states) < e.k {
 		e.states = append(e.states, newState(e.instance))
 	}
 	for i, x := range e.states[:e.k] {
 		x.reset(priors[i])
-		e.muted = e.muted && priors[i].learned == 0
+		e.priorsOnly = e.priorsOnly && priors[i].learned == 0
 	}
 	e.held.reset(e.pass, e.k)
 }
@@ -115,7 +115,7 @@ func (e *rollouts) decideAll(choose chooser) {
 	}
 	e.reserve(rows)
 	for _, x := range e.states[:e.k] {
-		x.bare = e.byPriors() && x.prior.rule == listRule
+		x.ungrouped = e.byPriors() && x.prior.rule == listRule
 	}
 	lo := 0
 	for _, st := range e.steps {
@@ -137,23 +137,22 @@ func (e *rollouts) decideAll(choose chooser) {
 
 // byPriors reports whether decisions are the priors' alone: nothing is read of a unit
 // but what its prior needs.
-func (e *rollouts) byPriors() bool { return e.muted && !e.recording }
+func (e *rollouts) byPriors() bool { return e.priorsOnly && !e.recording }
+
+func (e *rollouts) done() bool { return e.stopped != nil && e.stopped() }
 
 // decide decides the unit of st in every rollout, in rows lo on.
 func (e *rollouts) decide(st step, lo int, choose chooser) {
 	for i, x := range e.states[:e.k] {
-		r := lo + i
-		ok := e.okOf(r)
-		e.of[r] = st.unit
-		x.allowed(st.unit, ok)
-		if e.byPriors() {
-			x.facts.prior = x.follow(st.unit, st.node, ok)
-			continue
-		}
-		x.survey(st.unit, st.node, ok)
-		x.write(e.featuresOf(r, r+1))
+		e.of[lo+i] = st.unit
+		x.allowed(st.unit, e.okOf(lo+i))
 	}
-	scores := e.scored(lo)
+	var scores []float32 // [K*D]
+	if e.byPriors() {
+		scores = e.priorScores(st, lo)
+	} else {
+		scores = e.networkScores(st, lo)
+	}
 	for i, x := range e.states[:e.k] {
 		r, scores, ok := lo+i, scores[i*e.d:(i+1)*e.d], e.okOf(lo+i)
 		e.chosen[r] = choose(i, st.unit, scores, ok)
@@ -165,12 +164,12 @@ func (e *rollouts) decide(st step, lo int, choose chooser) {
 	}
 }
 
-func (e *rollouts) done() bool { return e.stopped != nil && e.stopped() }
-
-// scored returns the scores, [K*D], of the decisions in rows lo on.
-func (e *rollouts) scored(lo int) []float32 {
-	if e.byPriors() {
-		return e.priorScores()
+// networkScores writes the device features of the unit of st, in rows lo on, and returns
+// the network's scores, [K*D].
+func (e *rollouts) networkScores(st step, lo int) []float32 {
+	for i, x := range e.states[:e.k] {
+		x.survey(st.unit, st.node, e.okOf(lo+i))
+		x.write(e.featuresOf(lo+i, lo+i+1))
 	}
 	y := e.featuresOf(lo, lo+e.k)
 	if e.pass.n.unguided {
@@ -179,14 +178,17 @@ func (e *rollouts) scored(lo int) []float32 {
 	return e.pass.forward(e.of[lo:lo+e.k], y, e.held.keys, e.d)
 }
 
-// priorScores returns the scores of decisions by the priors alone, [K*D].
-func (e *rollouts) priorScores() []float32 {
+// priorScores returns what the network's scores would be for the unit of st, [K*D], had it
+// learned nothing: those of the priors' choices.
+func (e *rollouts) priorScores(st step, lo int) []float32 {
 	e.scores = resized(e.scores, e.k*e.d)
 	clear(e.scores)
-	if !e.pass.n.unguided {
-		for i, x := range e.states[:e.k] {
-			e.scores[i*e.d+int(x.facts.prior)] = priorWeight
-		}
+	if e.pass.n.unguided {
+		return e.scores
+	}
+	for i, x := range e.states[:e.k] {
+		d := x.follow(st.unit, st.node, e.okOf(lo+i))
+		e.scores[i*e.d+int(d)] = priorWeight
 	}
 	return e.scores
 }

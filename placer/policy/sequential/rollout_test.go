@@ -24,15 +24,15 @@ func TestGreedy(t *testing.T) {
 				priors[i].learned = learned
 			}
 			e, full := newRollouts(p.net, s), newRollouts(p.net, s)
-			full.read = true
+			full.withFeatures = true
 			full.roll(priors, rolling{choose: sampler(make([]float32, len(priors)), nil, s.d), refinements: passes - 1})
 			for i, x := range e.greedy(priors) {
 				if want := full.states[i]; x.soonest != want.soonest || !slices.Equal(x.best, want.best) {
 					t.Errorf("unguided %v, learned %g, prior %d: ends at %g, want %g", unguided, learned, i, x.soonest, want.soonest)
 				}
 			}
-			if e.muted != (learned == 0) || full.muted {
-				t.Errorf("learned %g: muted %v, and %v where features are read", learned, e.muted, full.muted)
+			if e.priorsOnly != (learned == 0) || full.priorsOnly {
+				t.Errorf("learned %g: priors only %v, and %v where features are read", learned, e.priorsOnly, full.priorsOnly)
 			}
 		}
 	}

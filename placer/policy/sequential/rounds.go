@@ -61,9 +61,9 @@ func (x rounds) evaluated(k int) int {
 // made returns the placements that step k makes at level l for each that it
 // evaluates. The policy's own schedule orders wide samples of cells well, those of
 // coarser levels less well.
-func (x rounds) made(k, l int) int {
+func (x rounds) made(k int, l level) int {
 	switch {
-	case l > 0:
+	case l != atCells:
 		return x.Rollouts
 	case x.isEarly(k):
 		return max(1, x.Rollouts*x.base/x.early)

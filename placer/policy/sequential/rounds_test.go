@@ -43,14 +43,15 @@ func TestPace(t *testing.T) {
 // step, of every level, comes on top.
 func TestLevels(t *testing.T) {
 	c := DefaultTune()
-	for start, want := range [][]int{{49}, {40, 9}, {36, 8, 5}, timeStep: {31, 0, 0, 18}} {
+	for i, want := range [][]int{{49}, {40, 9}, {36, 8, 5}, atTimeSteps: {31, 0, 0, 18}} {
+		start := level(i)
 		got, last := make([]int, start+1), start
 		for k := range c.Steps {
 			l := c.settings().level(k, start)
 			if l > last {
 				t.Fatalf("from level %d, step %d goes back to %d", start, k, l)
 			}
-			if k > 0 && !within(l, 0) || within(start, l) != (l == start || l < start && (l == 0 || start != timeStep)) {
+			if k > 0 && !within(l, 0) || within(start, l) != (l == start || l < start && (l == 0 || start != atTimeSteps)) {
 				t.Errorf("level %d within %d: %v", start, l, within(start, l))
 			}
 			last = l

@@ -12,7 +12,7 @@ import (
 type Sample struct {
 	plan.Decision
 	Score plan.Score
-	level int     // index into levels, or timeStep
+	level level
 	clock float64 // when the policy's own schedule of it ends, in seconds
 }
 
@@ -33,15 +33,15 @@ type shortlist struct {
 	of   []Sample // by clock
 }
 
-// offer takes in the best of x's refinements at a level, if it is one of them.
-func (l *shortlist) offer(level int, x *state) {
-	at, same := slices.BinarySearchFunc(l.of, x.soonest, func(y Sample, clock float64) int { return cmp.Compare(y.clock, clock) })
-	if same || at == l.most {
+// offer takes in the best of x's refinements, made at a level, if it is one of them.
+func (l *shortlist) offer(at level, x *state) {
+	place, same := slices.BinarySearchFunc(l.of, x.soonest, func(y Sample, clock float64) int { return cmp.Compare(y.clock, clock) })
+	if same || place == l.most {
 		return
 	}
-	y := Sample{Decision: plan.Decision{Device: make([]uint8, len(x.s.part.Of))}, level: level, clock: x.soonest}
+	y := Sample{Decision: plan.Decision{Device: make([]uint8, len(x.s.part.Of))}, level: at, clock: x.soonest}
 	x.s.place(x.best, y.Device)
-	l.of = slices.Insert(l.of, at, y)
+	l.of = slices.Insert(l.of, place, y)
 	l.of = l.of[:min(len(l.of), l.most)]
 }
 

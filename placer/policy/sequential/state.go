@@ -27,12 +27,12 @@ type state struct {
 	clock   float64
 	decided [numGroupings]groupState
 
-	refining bool      // previous is known
-	previous []int32   // [U] device in the placement being refined
-	pending  []float64 // [D] work that it gives to units not decided yet
-	bare     bool      // nobody asks for groups
-	best     []int32   // [U] the placement, of all refinements, whose schedule ends soonest
-	soonest  float64   // when it ends
+	refining  bool      // previous is known
+	previous  []int32   // [U] device in the placement being refined
+	pending   []float64 // [D] work that it gives to units not decided yet
+	ungrouped bool      // nobody reads decided, so it is not kept
+	best      []int32   // [U] the placement, of all refinements, whose schedule ends soonest
+	soonest   float64   // when it ends
 
 	// Scratch, [D], and facts of a decision.
 	expected, ready, start, contact, cost []float64
@@ -93,8 +93,8 @@ func (x *state) before(u int32) int32 {
 	return none
 }
 
-// settled tells whether a refinement left all decisions as they were.
-func (x *state) settled() bool { return x.refining && slices.Equal(x.device, x.previous) }
+// unchanged tells whether a refinement left all decisions as they were.
+func (x *state) unchanged() bool { return x.refining && slices.Equal(x.device, x.previous) }
 
 // keep notes the placement if its schedule ends sooner than all before.
 func (x *state) keep() {
@@ -138,7 +138,7 @@ func (x *state) decide(u, d int32) {
 		x.used++
 	}
 	x.last = d
-	if x.bare {
+	if x.ungrouped {
 		return
 	}
 	w := s.own[u] + 1e-9

@@ -22,14 +22,14 @@ const (
 	scheduleLevels = 5
 	fusionLevels   = 3
 
-	// usualWeight is the score of the level that a unit has without learning.
-	usualWeight = 4
+	// defaultWeight is the score of the level that a unit has without learning.
+	defaultWeight = 4
 	// shift is how far a level of the schedule moves an op's rank, as a share of all.
 	shift = 0.02
 )
 
-// usual is the level of each task that a unit has without learning.
-var usual = map[string]int{transformerxl.Scheduling: scheduleLevels / 2, transformerxl.Fusion: fusionLevels - 1}
+// defaultLevel is the level of each task that a unit has without learning.
+var defaultLevel = map[string]int{transformerxl.Scheduling: scheduleLevels / 2, transformerxl.Fusion: fusionLevels - 1}
 
 // taskLogits are what a unit's levels of schedule and fusion score, [U,levels] each,
 // by unit. Without an encoder they are those of no learning.
@@ -40,21 +40,21 @@ func (n *network) tasksOf(s *instance) taskLogits {
 	if n.encoder != nil {
 		return n.encoder.tasks(s)
 	}
-	return usualLogits(s.part.NumUnits())
+	return defaultLogits(s.part.NumUnits())
 }
 
-// usualLogits are those of n units without learning.
-func usualLogits(n int) taskLogits {
+// defaultLogits are those of n units without learning.
+func defaultLogits(n int) taskLogits {
 	x := taskLogits{nn.NewMat(n, scheduleLevels), nn.NewMat(n, fusionLevels)}
-	x.prefer()
+	x.addDefaults()
 	return x
 }
 
-// prefer adds the score of the usual levels.
-func (x taskLogits) prefer() {
+// addDefaults adds the score of the default levels.
+func (x taskLogits) addDefaults() {
 	for u := range x.schedule.N {
-		x.schedule.Row(u)[usual[transformerxl.Scheduling]] += usualWeight
-		x.fusion.Row(u)[usual[transformerxl.Fusion]] += usualWeight
+		x.schedule.Row(u)[defaultLevel[transformerxl.Scheduling]] += defaultWeight
+		x.fusion.Row(u)[defaultLevel[transformerxl.Fusion]] += defaultWeight
 	}
 }
 
@@ -91,14 +91,14 @@ func (x taskLogits) sample(r *rand.Rand) unitLevels {
 // fusion as one that has learned nothing of them.
 func (p *Policy) WithoutTasks() *Policy {
 	q := *p
-	q.usual = true
+	q.defaultTasks = true
 	return &q
 }
 
 // levels returns the levels of schedule and fusion that p chooses for the units of s.
 func (p *Policy) levels(s *instance) unitLevels {
-	if p.usual {
-		return usualLogits(s.part.NumUnits()).likeliest()
+	if p.defaultTasks {
+		return defaultLogits(s.part.NumUnits()).likeliest()
 	}
 	return p.net.tasksOf(s).likeliest()
 }

@@ -19,13 +19,13 @@ func TestTaskDecoder(t *testing.T) {
 	s := instanceOf(t, small)
 	x, n := newTaskDecoder(s, plan.AllTasks), len(s.part.Of)
 	device := make([]uint8, n)
-	l := usualLogits(s.part.NumUnits()).likeliest()
+	l := defaultLogits(s.part.NumUnits()).likeliest()
 	d := x.decide(device, l)
 	if !slices.Equal(d.Priority, s.problem.Priority) {
-		t.Error("the usual levels change the order of the longest path")
+		t.Error("the default levels change the order of the longest path")
 	}
 	if slices.Contains(d.Fusion, 0) {
-		t.Error("the usual levels leave an op out of fusion")
+		t.Error("the default levels leave an op out of fusion")
 	}
 	u := s.part.Of[slices.Index(s.problem.Priority, int32(n/2))]
 	for _, level := range []int32{0, scheduleLevels - 1} {

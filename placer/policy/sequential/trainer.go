@@ -56,7 +56,7 @@ func (t *trainer) imitate(s *instance, teacher []int32) imitation {
 			weight[u] += float32(math.Sqrt(x/s.mean)) / 4
 		}
 	}
-	loss, accuracy := e.imitate(weight)
+	loss, accuracy := e.imitationGradient(weight)
 	return imitation{loss, accuracy, e.constantAccuracy(weight)}
 }
 
@@ -119,9 +119,9 @@ func (t *trainer) sample(ctx context.Context, x lesson, k, per int) (times []flo
 	return times, out, nil
 }
 
-// reinforce makes c.Samples rollouts of x, some priors a few times each, and takes
+// ppo makes c.Samples rollouts of x, some priors a few times each, and takes
 // c.Epochs steps of PPO at a rate, on -sqrt(time) (GO, section 4.1).
-func (t *trainer) reinforce(ctx context.Context, x lesson, c *PretrainConfig, rate float64) (improvement, error) {
+func (t *trainer) ppo(ctx context.Context, x lesson, c *PretrainConfig, rate float64) (improvement, error) {
 	times, out, err := t.sample(ctx, x, c.Samples, perPrior)
 	if err != nil {
 		return out, err
@@ -129,7 +129,7 @@ func (t *trainer) reinforce(ctx context.Context, x lesson, c *PretrainConfig, ra
 	advantage := rewards(times)
 	advantages(advantage, perPrior)
 	for range c.Epochs {
-		out.Entropy, out.Clipped = t.rollouts.reinforce(advantage, ppo{c.Clip, c.Entropy, c.Prior})
+		out.Entropy, out.Clipped = t.rollouts.ppoGradient(advantage, ppoWeights{c.Clip, c.Entropy, c.Prior})
 		if err := t.step(rate); err != nil {
 			return out, err
 		}
@@ -137,10 +137,10 @@ func (t *trainer) reinforce(ctx context.Context, x lesson, c *PretrainConfig, ra
 	return out, nil
 }
 
-// label makes c.Samples rollouts of x, c.Alike by each prior, and takes a step of the
+// selfLabel makes c.Samples rollouts of x, c.Alike by each prior, and takes a step of the
 // gradient by which the best of each prior becomes likelier (self-labelling: Corsini and
 // others, NeurIPS 2024). Where all of a prior are as good none of them is a label.
-func (t *trainer) label(ctx context.Context, x lesson, c *PretrainConfig, rate float64) (improvement, error) {
+func (t *trainer) selfLabel(ctx context.Context, x lesson, c *PretrainConfig, rate float64) (improvement, error) {
 	times, out, err := t.sample(ctx, x, c.Samples, c.Alike)
 	if err != nil {
 		return out, err
@@ -155,6 +155,6 @@ func (t *trainer) label(ctx context.Context, x lesson, c *PretrainConfig, rate f
 	if !slices.Contains(best, true) {
 		return out, nil
 	}
-	out.Entropy = t.rollouts.imitateBest(best, float32(c.Prior))
+	out.Entropy = t.rollouts.selfLabelGradient(best, float32(c.Prior))
 	return out, t.step(rate)
 }

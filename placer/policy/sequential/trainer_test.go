@@ -44,7 +44,7 @@ func TestLearningHearsItsContext(t *testing.T) {
 	c := DefaultPretrain()
 	c.Alike = 4
 	for name, step := range map[string]func(context.Context, lesson, *PretrainConfig, float64) (improvement, error){
-		"PPO": tr.reinforce, "self-labelling": tr.label, "tasks": tr.reinforceTasks,
+		"PPO": tr.ppo, "self-labelling": tr.selfLabel, "tasks": tr.reinforceTasks,
 	} {
 		if _, err := step(ctx, lesson{instanceOf(t, small), 1}, &c, 1e-2); !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: error %v, want that of the context", name, err)

@@ -73,7 +73,7 @@ type tuneSettings struct {
 	openingFits, openingRounds int
 
 	// shares are those of the steps, by level; the finest has the rest.
-	shares [timeStep + 1]float64
+	shares [atTimeSteps + 1]float64
 	// oldest is the number of rounds after which a placement is no longer learned from.
 	oldest int
 
@@ -95,7 +95,7 @@ func (c TuneConfig) settings() *tuneSettings {
 		smallSamples: 256, manyLogitsSamples: 1024, largeSamples: 2048, fewestSamples: 128,
 		smallGraph: 10_000, largeGraph: 40_000, hugeGraph: 100_000, maxDevices: 8,
 		manyLogitsFactor: 2, openingFits: 10, openingRounds: 2,
-		shares: [...]float64{1: 0.17, 2: 0.08, timeStep: 0.35}, oldest: 5,
+		shares: [...]float64{atSegments: 0.17, atChains: 0.08, atTimeSteps: 0.35}, oldest: 5,
 		fewest: 16, firstSamples: 64, abreast: 16,
 		prior: heuristic{rule: listRule, load: 0.3, transfers: 1, colocate: true, learned: 1},
 	}
@@ -121,21 +121,21 @@ func (c *tuneSettings) validate() error {
 // level returns the level of step k of a run that began with level start: from
 // coarse to fine, and from time steps, which no layer's segments are made of, to
 // cells.
-func (c *tuneSettings) level(k, start int) int {
+func (c *tuneSettings) level(k int, start level) level {
 	k-- // the first step is that of every level
-	for l := start; l > 0; l-- {
+	for l := start; l != atCells; l-- {
 		n := int(c.shares[l]*float64(c.Steps) + 0.5)
 		if k < n {
 			return l
 		}
-		if k -= n; l == timeStep {
+		if k -= n; l == atTimeSteps {
 			break
 		}
 	}
-	return 0
+	return atCells
 }
 
 // within reports whether level l's placements are some of level start's.
-func within(l, start int) bool {
-	return l == start || start == 0 || l > start && l != timeStep && start != timeStep
+func within(l, start level) bool {
+	return l == start || start == atCells || l > start && l != atTimeSteps && start != atTimeSteps
 }

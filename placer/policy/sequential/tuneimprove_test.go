@@ -12,7 +12,7 @@ import (
 func TestImprovedTuning(t *testing.T) {
 	p, err := small.Problem()
 	must(t, err)
-	tuner := ReinforceTuner{Policy: policy(t, 16), Config: DefaultReinforce()}
+	tuner := PPOTuner{Policy: policy(t, 16), Config: DefaultPPO()}
 	tuner.Config.Steps, tuner.Config.Samples = 4, 64
 	one, err := tuner.Place(context.Background(), p)
 	must(t, err)
@@ -46,7 +46,7 @@ func TestImprove(t *testing.T) {
 	must(t, r.startLevel(t.Context(), 0))
 	sampled, _, err := r.sample(t.Context(), 24)
 	must(t, err)
-	r.elite = r.zeroShotElite(func(int) bool { return true })
+	r.elite = r.zeroShotElite(func(level) bool { return true })
 	out, n, err := r.improve(t.Context(), sampled, 12)
 	must(t, err)
 	if len(out) != 4 || n != 4*12 {

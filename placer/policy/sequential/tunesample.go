@@ -20,7 +20,7 @@ type candidate struct {
 // whose own schedules end soonest, with the mean entropy of a decision. The error is
 // ctx's.
 func (r *tuning) sample(ctx context.Context, k int) (all []*elite, entropy float64, err error) {
-	made := r.candidates(ctx, k*r.pace.made(r.state.Step, r.logits.index))
+	made := r.candidates(ctx, k*r.pace.made(r.state.Step, r.logits.level))
 	if ctx.Err() != nil {
 		return nil, 0, ctx.Err()
 	}

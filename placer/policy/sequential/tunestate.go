@@ -28,7 +28,7 @@ type tuneState struct {
 	Format      string    `json:"format"`
 	Key         string    `json:"key"` // what the run depends on
 	Step        int       `json:"step"`
-	Start       int       `json:"start"` // level that the run began with
+	Start       level     `json:"start"` // that the run began with
 	Evaluations int       `json:"evaluations"`
 	Seconds     float64   `json:"seconds"` // that the steps took, on the problem's clock
 	Best        placement `json:"best"`
@@ -99,14 +99,14 @@ func (r *tuning) restore(ctx context.Context, key string) error {
 	if from.Step < 1 || from.Step > r.Config.Steps {
 		return fmt.Errorf("finetune: the state is that of step %d of %d", from.Step, r.Config.Steps)
 	}
-	if from.Start < 0 || from.Start >= len(r.features.at) {
+	if from.Start < 0 || int(from.Start) >= len(r.features.at) {
 		return fmt.Errorf("finetune: the state began with level %d of %d", from.Start, len(r.features.at))
 	}
 	if err := r.check(from.Best); err != nil {
 		return err
 	}
-	li := r.pace.level(from.Step-1, from.Start)
-	l := newLogits(r.features.instance(li), li, r.cells)
+	at := r.pace.level(from.Step-1, from.Start)
+	l := newLogits(r.features.instance(at), at, r.cells)
 	if len(from.Free) != len(l.free) || len(from.Tied) != len(l.tied) {
 		return fmt.Errorf("finetune: the state has %d and %d logits, want %d and %d", len(from.Free), len(from.Tied), len(l.free), len(l.tied))
 	}

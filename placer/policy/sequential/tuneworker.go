@@ -22,7 +22,7 @@ type tuneWorker struct {
 // startLevel prepares w for a level, for as long as ctx lasts.
 func (w *tuneWorker) startLevel(ctx context.Context, n *network, s *instance) {
 	w.rollouts = newRollouts(n, s).until(ctx)
-	w.rollouts.read = true
+	w.rollouts.withFeatures = true
 	w.logits, w.p, w.row = make([]float32, s.d), make([]float32, s.d), make([]float32, s.d*len(tied))
 }
 

@@ -22,8 +22,8 @@ type tuning struct {
 	elite    []*elite
 	logits   *logits // of the last step; nil before the first
 	zeroShot []Sample
-	note     string // what the zero-shot samples took beside their evaluations
-	tried    []int  // levels of the first step
+	note     string  // what the zero-shot samples took beside their evaluations
+	tried    []level // of the first step
 }
 
 // begin makes the zero-shot samples, or takes up a state.
@@ -44,9 +44,9 @@ func (t Tuner) begin(ctx context.Context, f *Features, l learner) (*tuning, erro
 	if err := r.sampleZeroShot(ctx); err != nil {
 		return nil, err
 	}
-	for li := range f.at {
-		if li != timeStep || slices.ContainsFunc(r.zeroShot, func(x Sample) bool { return x.level == li }) {
-			r.tried = append(r.tried, li)
+	for l := range level(len(f.at)) {
+		if l != atTimeSteps || slices.ContainsFunc(r.zeroShot, func(x Sample) bool { return x.level == l }) {
+			r.tried = append(r.tried, l)
 		}
 	}
 	key, err := t.key(p)
@@ -54,7 +54,7 @@ func (t Tuner) begin(ctx context.Context, f *Features, l learner) (*tuning, erro
 		return nil, err
 	}
 	if t.From == nil {
-		r.state = &TuneState{tuneState{Key: key, Start: len(levels) - 1, Evaluations: len(r.zeroShot), Best: r.placed(Best(r.zeroShot))}}
+		r.state = &TuneState{tuneState{Key: key, Start: atChains, Evaluations: len(r.zeroShot), Best: r.placed(Best(r.zeroShot))}}
 	} else if err := r.restore(ctx, key); err != nil {
 		return nil, err
 	}
@@ -93,29 +93,30 @@ func (r *tuning) sampleZeroShot(ctx context.Context) error {
 	return nil
 }
 
-// advance takes a step of k samples. When ctx ends in it, what it has found counts, and
-// there is nothing to go on with.
+// advance takes a step of k evaluations: it samples, improves some of the best samples, and
+// learns from all. When ctx ends in it, what it has found counts, and there is nothing to go
+// on with.
 func (r *tuning) advance(ctx context.Context, k int) (TuneStep, error) {
 	at := r.state.Step
 	if at == 0 && k >= r.pace.fewest*len(r.tried) {
 		return r.tryLevels(ctx, k)
 	}
-	if li := r.pace.level(at, r.state.Start); r.logits == nil || r.logits.index != li {
-		if err := r.startLevel(ctx, li); err != nil {
+	if l := r.pace.level(at, r.state.Start); r.logits == nil || r.logits.level != l {
+		if err := r.startLevel(ctx, l); err != nil {
 			return TuneStep{}, err
 		}
 	}
 	step := TuneStep{Step: at, Level: r.logits.s.name, Best: math.Inf(1)}
-	moves := r.moves(at, k)
-	k -= r.improvement.Placements * moves
-	all, entropy, err := r.sample(ctx, k)
+	moves := r.moves(at, k) // evaluations of each placement that is improved
+	samples := k - r.improvement.Placements*moves
+	sampled, entropy, err := r.sample(ctx, samples)
 	if err != nil {
 		return step, err
 	}
 	step.Entropy = entropy
-	r.record(&step, all)
-	r.state.Evaluations += k
-	improved, n, err := r.improve(ctx, all, moves)
+	r.record(&step, sampled)
+	r.state.Evaluations += samples
+	improved, n, err := r.improve(ctx, sampled, moves)
 	if err != nil {
 		return step, err
 	}
@@ -123,7 +124,7 @@ func (r *tuning) advance(ctx context.Context, k int) (TuneStep, error) {
 		r.keep(&step, x)
 	}
 	r.state.Evaluations += n
-	return step, r.learn(ctx, append(improved, all...), all)
+	return step, r.learn(ctx, append(improved, sampled...), sampled)
 }
 
 // learn selects the elite of a step from all and learns from it, and from what was sampled
@@ -134,15 +135,15 @@ func (r *tuning) learn(ctx context.Context, all, sampled []*elite) error {
 	return r.learner.fit(ctx, r, sampled, r.pace.fits)
 }
 
-// startLevel goes to a level. What was learned at the one before arrives there as the
+// startLevel goes to level at. What was learned at the one before arrives there as the
 // placements that it was learned from, and so do those of the zero-shot samples
 // made at this level.
-func (r *tuning) startLevel(ctx context.Context, li int) error {
-	r.use(ctx, newLogits(r.features.instance(li), li, r.cells))
+func (r *tuning) startLevel(ctx context.Context, at level) error {
+	r.use(ctx, newLogits(r.features.instance(at), at, r.cells))
 	for _, x := range r.elite {
 		x.of = nil
 	}
-	r.elite = append(r.elite, r.zeroShotElite(func(level int) bool { return level == li })...)
+	r.elite = append(r.elite, r.zeroShotElite(func(l level) bool { return l == at })...)
 	return r.learner.fit(ctx, r, nil, r.pace.opening)
 }
 
@@ -155,7 +156,7 @@ func (r *tuning) use(ctx context.Context, l *logits) {
 }
 
 // zeroShotElite returns the zero-shot samples of some levels as elite of this step.
-func (r *tuning) zeroShotElite(of func(level int) bool) (all []*elite) {
+func (r *tuning) zeroShotElite(of func(level) bool) (all []*elite) {
 	for _, x := range r.zeroShot {
 		if of(x.level) {
 			all = append(all, &elite{kept: kept{r.placed(x), r.state.Step}})
@@ -164,50 +165,63 @@ func (r *tuning) zeroShotElite(of func(level int) bool) (all []*elite) {
 	return all
 }
 
+// levelTrial is what the first step came to at one level.
+type levelTrial struct {
+	logits  *logits
+	sampled []*elite
+}
+
 // tryLevels takes the first step, whose k samples are divided among the levels; among
-// them is that of time steps if a zero-shot sample is by these. Where the best of
-// all is one of cells or of time steps the run begins with these, elsewhere with
-// the coarsest level, and with what was found there and at coarser ones.
+// them is that of time steps if a zero-shot sample is by these. The run begins at the level
+// that fits the best sample, with what was found there and at coarser ones.
 func (r *tuning) tryLevels(ctx context.Context, k int) (TuneStep, error) {
 	step := TuneStep{Step: r.state.Step, Level: "every level", Best: math.Inf(1)}
-	found := make([][]*elite, len(r.features.at))
-	tried := make([]*logits, len(r.features.at))
-	start, least := 0, plan.Score{Value: math.Inf(1)}
-	for _, li := range r.tried {
+	trials := make([]levelTrial, len(r.features.at))
+	for _, l := range r.tried {
 		r.elite = nil
-		if err := r.startLevel(ctx, li); err != nil {
+		if err := r.startLevel(ctx, l); err != nil {
 			return step, err
 		}
-		all, entropy, err := r.sample(ctx, k/len(r.tried))
+		sampled, entropy, err := r.sample(ctx, k/len(r.tried))
 		if err != nil {
 			r.elite, r.logits = nil, nil
 			return step, err
 		}
-		for _, x := range all {
+		r.record(&step, sampled)
+		step.Entropy += entropy / float64(len(r.tried))
+		trials[l] = levelTrial{r.logits, sampled}
+	}
+	r.state.Start = firstLevel(trials)
+	r.state.Evaluations += step.Samples
+	r.elite = nil
+	r.use(ctx, trials[r.state.Start].logits)
+	fits := func(l level) bool { return within(l, r.state.Start) }
+	var pool []*elite
+	for l, t := range trials {
+		if fits(level(l)) {
+			pool = append(pool, t.sampled...)
+		}
+	}
+	pool = append(pool, r.zeroShotElite(fits)...)
+	return step, r.learn(ctx, pool, trials[r.state.Start].sampled)
+}
+
+// firstLevel returns the level that a run begins with: that of the best sample, the last of
+// equals. Where that is one of segments it is chains: what segments are better at in one
+// round, chains find the way to in several.
+func firstLevel(trials []levelTrial) level {
+	best, least := atCells, plan.Score{Value: math.Inf(1)}
+	for l, t := range trials {
+		for _, x := range t.sampled {
 			if !least.Better(x.score()) {
-				start, least = li, x.score()
+				best, least = level(l), x.score()
 			}
 		}
-		r.record(&step, all)
-		step.Entropy += entropy / float64(len(r.tried))
-		found[li], tried[li] = all, r.logits
 	}
-	if start > 0 && start < timeStep {
-		// What segments are better at in one round, chains find the way to in several.
-		start = len(levels) - 1
+	if best == atSegments {
+		return atChains
 	}
-	r.elite = nil
-	r.use(ctx, tried[start])
-	var pool []*elite
-	for li, all := range found {
-		if within(li, start) {
-			pool = append(pool, all...)
-		}
-	}
-	pool = append(pool, r.zeroShotElite(func(level int) bool { return within(level, start) })...)
-	r.state.Start = start
-	r.state.Evaluations += step.Samples
-	return step, r.learn(ctx, pool, found[start])
+	return best
 }
 
 // record enters samples into what is told of a step, and the best of them into the

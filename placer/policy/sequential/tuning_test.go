@@ -39,12 +39,12 @@ func TestFirstStepChoosesLevel(t *testing.T) {
 		}
 		tuner := Tuner{Policy: policy(t, 16), Config: quickTune()}
 		var bests []float64
-		for li := range levels {
+		for l := range level(len(levels)) {
 			r, err := tuner.begin(context.Background(), w, crossEntropy{})
 			if err != nil {
 				t.Fatal(err)
 			}
-			must(t, r.startLevel(t.Context(), li))
+			must(t, r.startLevel(t.Context(), l))
 			all, _, _ := r.sample(context.Background(), 16)
 			best := math.Inf(1)
 			for _, x := range all {
@@ -59,11 +59,11 @@ func TestFirstStepChoosesLevel(t *testing.T) {
 		if _, err := r.tryLevels(context.Background(), 48); err != nil {
 			t.Fatal(err)
 		}
-		want := len(levels) - 1
-		if bests[0] < min(bests[1], bests[2]) {
-			want = 0
+		want := atChains
+		if bests[atCells] < min(bests[atSegments], bests[atChains]) {
+			want = atCells
 		}
-		if r.state.Start != want || r.logits.index != want {
+		if r.state.Start != want || r.logits.level != want {
 			t.Errorf("%s: began with level %d, the bests are %v", of.Workload, r.state.Start, bests)
 		}
 		if r.state.Evaluations != DefaultSamples+48 || len(r.elite) == 0 || len(r.elite) > r.pace.learned(0) {
@@ -77,13 +77,13 @@ func TestFirstStepChoosesLevel(t *testing.T) {
 // cells, and learns from no placement that is none of theirs.
 func TestFirstStepChoosesTimeSteps(t *testing.T) {
 	r := begun(t, Case{Workload: "trfxl:layers=4,batch=16,sequence=128,segment=32,hidden=256,ffn=512,heads=4,head_dim=64,vocab=500", GPU: "p100", Devices: 4})
-	if best := Best(r.zeroShot); best.level != timeStep {
+	if best := Best(r.zeroShot); best.level != atTimeSteps {
 		t.Fatalf("the best zero-shot sample is of level %d", best.level)
 	}
 	if _, err := r.tryLevels(context.Background(), 64); err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(r.tried, []int{0, 1, 2, timeStep}) || r.state.Start != timeStep || r.logits.s.name != "time step" {
+	if !slices.Equal(r.tried, []level{atCells, atSegments, atChains, atTimeSteps}) || r.state.Start != atTimeSteps || r.logits.s.name != "time step" {
 		t.Errorf("tried %v, began with level %d", r.tried, r.state.Start)
 	}
 	for _, x := range r.elite {

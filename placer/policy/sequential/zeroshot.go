@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"placer/baselines/search/anneal"
-	"placer/graph/unit"
 	"placer/plan"
 )
 
@@ -76,7 +75,7 @@ func varied() zeroShotConfig {
 
 // roundWork returns the work of following every prior once at every level, in steps.
 func (c zeroShotConfig) roundWork(f *Features) (sum int) {
-	for l := range f.at {
+	for l := range level(len(f.at)) {
 		s := f.instance(l)
 		sum += len(c.learned) * passes * len(heuristics()) * (len(s.steps) + c.scoring*s.decisions*s.d)
 	}
@@ -91,7 +90,7 @@ func (c zeroShotConfig) roundsOf(f *Features) int {
 // seconds returns about how long the rollouts take.
 func (c zeroShotConfig) seconds(f *Features) float64 {
 	steps := c.roundsOf(f) * c.roundWork(f)
-	if s := f.instance(0); c.improver.share > 0 {
+	if s := f.instance(atCells); c.improver.share > 0 {
 		n := c.improver.placements(s, DefaultSamples)
 		steps += n * c.improver.stepsOf(s, n) * s.nodes.Graph.NumOps()
 	}
@@ -116,25 +115,30 @@ func (p *Policy) ZeroShot(ctx context.Context, f *Features, k int) ([]Sample, er
 	return out, err
 }
 
+// zeroShot is ZeroShot under c, without the sample in another order.
 func (p *Policy) zeroShot(ctx context.Context, f *Features, k int, c zeroShotConfig) ([]Sample, error) {
 	random := rand.New(rand.NewPCG(f.problem.Seed, 0x7a))
-	improved, drafts := 0, k
-	if f.sketch = nil; c.improver.share > 0 {
+	f.sketch = nil
+	if c.improver.share > 0 {
 		var err error
 		if f.sketch, err = anneal.NewSketch(f.problem); err != nil {
 			return nil, err
 		}
 	}
+	improved, drafts := 0, k // of the k samples; rollouts to choose the others among
 	if f.sketch != nil {
-		improved, drafts = c.improver.placements(f.instance(0), k), c.drafts*k
+		improved, drafts = c.improver.placements(f.instance(atCells), k), c.drafts*k
 	}
+	// Make rollouts; keep those that end soonest by the policy's own schedule.
 	out := p.drafts(ctx, f, drafts, c, random)
 	if len(out) == 0 {
 		return nil, ctx.Err()
 	}
+	// Of these, keep those whose steps on the coarsened graph are shortest.
 	if f.sketch != nil {
 		out = shortest(ctx, f.sketch, out, k-improved, c.alike)
 	}
+	// Evaluate them, and the expert's placement as the last.
 	if c.improver.share > 0 && k > 1 && !p.net.unguided {
 		out = append(out[:min(len(out), k-improved-1)], Sample{Decision: plan.Decision{Device: f.coarse.expert}})
 	}
@@ -144,6 +148,7 @@ func (p *Policy) zeroShot(ctx context.Context, f *Features, k int, c zeroShotCon
 		}
 		f.complete(p, &out[i])
 	}
+	// Improve the best on the coarsened graph; evaluate what comes of it.
 	if improved == 0 {
 		return out, nil
 	}
@@ -156,26 +161,28 @@ func (f *Features) complete(p *Policy, x *Sample) {
 	x.Score = f.problem.Evaluator.Evaluate(x.Decision)
 }
 
-// drafts returns the k rollouts to evaluate. Runs of time steps count as segments, of
-// which one or the other suits.
+// drafts makes rollouts under every prior, at every level and weight of what was learned,
+// and returns the k to go on with: those that end soonest by their own schedules, from each
+// level and weight in turn. Runs of time steps count as segments, of which one or the other
+// suits.
 func (p *Policy) drafts(ctx context.Context, f *Features, k int, c zeroShotConfig, random *rand.Rand) []Sample {
 	greedy := &shortlist{most: 1}
 	lists := make([]*shortlist, len(levels)*len(c.learned))
 	for i := range lists {
 		lists[i] = &shortlist{most: c.listed * k}
 	}
-	for l := range f.at {
+	for l := range level(len(f.at)) {
 		if ctx.Err() != nil {
 			break
 		}
 		s := f.instance(l)
 		kind := l
-		if l == timeStep {
-			kind = slices.Index(levels, unit.Segment)
+		if l == atTimeSteps {
+			kind = atSegments
 		}
 		e := newRollouts(p.net, s).until(ctx)
 		for i, learned := range c.learned {
-			list := lists[kind*len(c.learned)+i]
+			list := lists[int(kind)*len(c.learned)+i]
 			for round := range c.roundsOf(f) {
 				for x := range e.followAll(ctx, c, learned, float32(min(1, round))*c.hottest, random) {
 					if round == 0 {

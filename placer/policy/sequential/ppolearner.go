@@ -9,7 +9,7 @@ import (
 	"placer/nn/vec"
 )
 
-// reinforcement learns by PPO through the network and a residual embedding of each unit:
+// ppoLearner learns by PPO through the network and a residual embedding of each unit:
 // a column per device and one per tied feature, which the decoder adds to a device's
 // score as it is (logits). A step's placements give PPO's clipped objective; the elite
 // gives self-imitation (Oh and others, ICML 2018), the likelihood of what was better than
@@ -19,8 +19,8 @@ import (
 // perturbations (proposal), so that the ratio is to what the policy itself would do, not to what
 // they were drawn from; rewards are times, not their roots, as they become deviations; the elite
 // is neither clipped nor weighed by how much better it is.
-type reinforcement struct {
-	config   ReinforceConfig
+type ppoLearner struct {
+	config   PPOConfig
 	net      *network
 	adam     *nn.Adam
 	rollouts *rollouts
@@ -28,9 +28,9 @@ type reinforcement struct {
 	advance  []float32 // [K] advantages; elite first
 }
 
-// newReinforcement returns one of p, which learns.
-func newReinforcement(p *Policy, c ReinforceConfig) *reinforcement {
-	return &reinforcement{config: c, net: p.net, adam: nn.NewAdam(nn.DefaultAdam()), rollouts: &rollouts{pass: &pass{n: p.net}, read: true}}
+// newPPOLearner returns one of p, which learns.
+func newPPOLearner(p *Policy, c PPOConfig) *ppoLearner {
+	return &ppoLearner{config: c, net: p.net, adam: nn.NewAdam(nn.DefaultAdam()), rollouts: &rollouts{pass: &pass{n: p.net}, withFeatures: true}}
 }
 
 // mostRows bounds the decisions times devices that are learned from at once: 400 MB of
@@ -38,7 +38,7 @@ func newReinforcement(p *Policy, c ReinforceConfig) *reinforcement {
 const mostRows = 1 << 21
 
 // room reports more decisions than two placements can be learned from at once.
-func (*reinforcement) room(s *instance) error {
+func (*ppoLearner) room(s *instance) error {
 	if rows := s.decisions * s.d; rows > mostRows/2 {
 		return fmt.Errorf("fine-tuning by PPO: %d decisions on %d devices are more than it has memory for, %d in all: fine-tune by the cross-entropy method", s.decisions, s.d, mostRows/2)
 	}
@@ -46,12 +46,12 @@ func (*reinforcement) room(s *instance) error {
 }
 
 // fit makes the placements again, with what the gradient needs, and takes the steps.
-func (x *reinforcement) fit(ctx context.Context, r *tuning, sampled []*elite, steps int) error {
+func (x *ppoLearner) fit(ctx context.Context, r *tuning, sampled []*elite, steps int) error {
 	l, c := r.logits, x.config
 	x.rollouts.stopped = r.stopped(ctx)
 	most := mostRows / max(1, len(l.order)*l.s.d)
 	good := r.elite[:min(len(r.elite), most/2)]
-	all := append(good[:len(good):len(good)], spaced(sampled, min(c.Reinforced, most-len(good)))...)
+	all := append(good[:len(good):len(good)], spaced(sampled, min(c.PPOSamples, most-len(good)))...)
 	if len(all) == 0 || len(l.order) == 0 {
 		return nil
 	}
@@ -93,7 +93,7 @@ func spaced(all []*elite, n int) []*elite {
 }
 
 // replay records the placements of all as the level's decisions.
-func (x *reinforcement) replay(r *tuning, all []*elite) {
+func (x *ppoLearner) replay(r *tuning, all []*elite) {
 	e, l := x.rollouts, r.logits
 	e.on(l.s)
 	priors := make([]heuristic, len(all))
@@ -110,7 +110,7 @@ func (x *reinforcement) replay(r *tuning, all []*elite) {
 
 // weigh sets the advantages: of the elite, the first good of all, 1; of the others their
 // deviation from these others' mean reward, in standard deviations.
-func (x *reinforcement) weigh(l *logits, all []*elite, good int) {
+func (x *ppoLearner) weigh(l *logits, all []*elite, good int) {
 	x.advance = resized(x.advance, len(all))
 	for k, y := range all {
 		x.advance[k] = 1
@@ -125,7 +125,7 @@ func (x *reinforcement) weigh(l *logits, all []*elite, good int) {
 }
 
 // gradient collects the gradient of the network's weights and of the embeddings.
-func (x *reinforcement) gradient(l *logits, good int) {
+func (x *ppoLearner) gradient(l *logits, good int) {
 	e, d, n := x.rollouts, x.rollouts.d, len(tied)
 	clear(l.dFree)
 	clear(l.dTied)
@@ -133,7 +133,7 @@ func (x *reinforcement) gradient(l *logits, good int) {
 	x.logp = resized(x.logp, len(e.of))
 	z, p, features := make([]float32, d), make([]float32, d), make([]float32, d*n)
 	decisions := float32(len(e.of) / e.k)
-	e.each(func(row int, scores []float32, ok []bool, grad []float32) {
+	e.backpropagate(func(row int, scores []float32, ok []bool, grad []float32) {
 		k, u, chosen := row%e.k, e.of[row], e.chosen[row]
 		e.tiedOf(row, features)
 		l.sum(u, scores, features, z)

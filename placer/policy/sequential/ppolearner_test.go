@@ -7,12 +7,12 @@ import (
 	"testing"
 )
 
-// reinforced returns a tuning of a small graph at its cells, a reinforcement of its
-// policy, elite and as many samples.
-func reinforced(t *testing.T) (*tuning, *reinforcement, []*elite) {
+// ppoCase returns a tuning of a small graph at its cells, a ppoLearner of its
+// policy, its elite and as many samples.
+func ppoCase(t *testing.T) (*tuning, *ppoLearner, []*elite) {
 	t.Helper()
 	r := begun(t, small)
-	x := newReinforcement(r.Policy, DefaultReinforce())
+	x := newPPOLearner(r.Policy, DefaultPPO())
 	r.learner = x
 	must(t, r.startLevel(t.Context(), 0))
 	all, _, err := r.sample(context.Background(), 8)
@@ -23,10 +23,10 @@ func reinforced(t *testing.T) (*tuning, *reinforcement, []*elite) {
 
 // objective is what gradient's is the gradient of: the elite's mean log likelihood and
 // the mean of the others' probability ratios times their advantages.
-func (x *reinforcement) objective(l *logits, good int) (sum float64) {
+func (x *ppoLearner) objective(l *logits, good int) (sum float64) {
 	e := x.rollouts
 	z, features := make([]float32, e.d), make([]float32, e.d*len(tied))
-	e.each(func(row int, scores []float32, ok []bool, grad []float32) {
+	e.backpropagate(func(row int, scores []float32, ok []bool, grad []float32) {
 		clear(grad)
 		k := row % e.k
 		e.tiedOf(row, features)
@@ -41,10 +41,10 @@ func (x *reinforcement) objective(l *logits, good int) (sum float64) {
 	return sum
 }
 
-// TestReinforcementGradient: the gradients of embeddings and weights are the
+// TestPPOGradient: the gradients of embeddings and weights are the
 // objective's, by finite differences.
-func TestReinforcementGradient(t *testing.T) {
-	r, x, sampled := reinforced(t)
+func TestPPOGradient(t *testing.T) {
+	r, x, sampled := ppoCase(t)
 	l, good := r.logits, len(r.elite)
 	all := slices.Concat(r.elite, sampled)
 	x.replay(r, all)
@@ -82,9 +82,9 @@ func TestReinforcementGradient(t *testing.T) {
 	}
 }
 
-// TestReinforcementMovesBoth: a step moves the network's weights and the embeddings.
-func TestReinforcementMovesBoth(t *testing.T) {
-	r, x, sampled := reinforced(t)
+// TestPPOMovesBoth: a step moves the network's weights and the embeddings.
+func TestPPOMovesBoth(t *testing.T) {
+	r, x, sampled := ppoCase(t)
 	weights, free := slices.Clone(x.net.wy.Value), slices.Clone(r.logits.free)
 	must(t, x.fit(t.Context(), r, sampled, r.pace.fits))
 	if slices.Equal(weights, x.net.wy.Value) {
@@ -95,10 +95,10 @@ func TestReinforcementMovesBoth(t *testing.T) {
 	}
 }
 
-// TestReinforcementEndsWithTheBudget: where the seconds are spent nothing is learned, for
+// TestPPOEndsWithTheBudget: where the seconds are spent nothing is learned, for
 // nothing would be sampled by it.
-func TestReinforcementEndsWithTheBudget(t *testing.T) {
-	r, x, sampled := reinforced(t)
+func TestPPOEndsWithTheBudget(t *testing.T) {
+	r, x, sampled := ppoCase(t)
 	weights, free := slices.Clone(x.net.wy.Value), slices.Clone(r.logits.free)
 	r.pace.budget.Seconds, r.pace.clock = 1, func() float64 { return 2 }
 	must(t, x.fit(t.Context(), r, sampled, r.pace.fits))
@@ -125,19 +125,19 @@ func TestSpaced(t *testing.T) {
 	}
 }
 
-// TestRoomToReinforce: a graph of which two placements are more than is learned from at once
+// TestRoomForPPO: a graph of which two placements are more than is learned from at once
 // is declined, and one of just so many is not.
-func TestRoomToReinforce(t *testing.T) {
-	x := &reinforcement{}
+func TestRoomForPPO(t *testing.T) {
+	x := &ppoLearner{}
 	must(t, x.room(&instance{decisions: mostRows / 16, d: 8}))
 	if err := x.room(&instance{decisions: mostRows/16 + 1, d: 8}); err == nil {
 		t.Error("a graph of too many decisions is accepted")
 	}
 }
 
-// TestReinforcementClips: samples that have gone far enough give no gradient.
-func TestReinforcementClips(t *testing.T) {
-	r, x, sampled := reinforced(t)
+// TestPPOClips: samples that have gone far enough give no gradient.
+func TestPPOClips(t *testing.T) {
+	r, x, sampled := ppoCase(t)
 	r.elite = nil
 	x.replay(r, sampled)
 	x.weigh(r.logits, sampled, 0)
@@ -155,9 +155,9 @@ func TestReinforcementClips(t *testing.T) {
 	}
 }
 
-// TestWeigh: the elite weighs 1 each, of the others the faster is reinforced.
+// TestWeigh: the elite weighs 1 each, of the others the faster has the higher advantage.
 func TestWeigh(t *testing.T) {
-	r, x, _ := reinforced(t)
+	r, x, _ := ppoCase(t)
 	of := func(seconds float64) *elite { return &elite{kept: kept{placement: placement{Seconds: seconds}}} }
 	x.weigh(r.logits, []*elite{of(1), of(2), of(3), of(2.5)}, 1)
 	if a := x.advance; a[0] != 1 || !(a[1] > a[3] && a[3] > a[2]) || a[1] <= 0 || a[2] >= 0 {

@@ -8,56 +8,56 @@ import (
 	"placer/plan"
 )
 
-// ReinforceTuner places with a pretrained policy whose network goes on learning on the
+// PPOTuner places with a pretrained policy whose network goes on learning on the
 // graph at hand by PPO, as GO and GDP fine-tune theirs, in fewer than 50 steps. All
 // weights learn, GraphSAGE and attention among them, and so does a residual embedding of
 // each unit, zero at first. Levels, samples, perturbations and elite are Tuner's; it begins
 // with a Placer's samples besides, and learns from its best placements as annealing improves
 // them.
-type ReinforceTuner struct {
+type PPOTuner struct {
 	Policy *Policy // not changed
-	Config ReinforceConfig
+	Config PPOConfig
 	// Sparing is Tuner's.
 	Sparing bool
 }
 
-// ReinforceConfig describes the learning.
-type ReinforceConfig struct {
+// PPOConfig describes the learning.
+type PPOConfig struct {
 	TuneConfig // of the steps and their samples; Rate is the embeddings'
-	// Reinforced is the number of a step's placements that PPO's objective is taken of,
+	// PPOSamples is the number of a step's placements that PPO's objective is taken of,
 	// evenly from those that were evaluated, in the order of their own schedules.
-	Reinforced  int
+	PPOSamples  int
 	Epochs      int     // steps of the gradient in a step, where the embeddings alone would take 15
 	NetworkRate float64 // learning rate of the network's weights, Adam's
 	Clip        float64 // bounds the ratio of probabilities to 1 ± Clip (arXiv:1707.06347v2, Eq. 7)
 	Improvement Improvement
 }
 
-// DefaultReinforce returns 49 steps at the rate of pretraining.
-func DefaultReinforce() ReinforceConfig {
-	return ReinforceConfig{TuneConfig: DefaultTune(), Reinforced: 32, Epochs: 5, NetworkRate: 1e-3, Clip: 0.2,
+// DefaultPPO returns 49 steps at the rate of pretraining.
+func DefaultPPO() PPOConfig {
+	return PPOConfig{TuneConfig: DefaultTune(), PPOSamples: 32, Epochs: 5, NetworkRate: 1e-3, Clip: 0.2,
 		Improvement: Improvement{Placements: 2, Share: 0.75}}
 }
 
 // Validate reports every fault.
-func (c ReinforceConfig) Validate() error {
+func (c PPOConfig) Validate() error {
 	errs := faults.List{c.TuneConfig.Validate(), c.Improvement.validate()}
-	errs.If(c.Reinforced < 0 || c.Epochs < 1, "finetune: %d placements to reinforce in %d epochs, want none or more in at least 1", c.Reinforced, c.Epochs)
+	errs.If(c.PPOSamples < 0 || c.Epochs < 1, "finetune: %d placements to learn from by PPO in %d epochs, want none or more in at least 1", c.PPOSamples, c.Epochs)
 	errs.If(!(c.NetworkRate >= 0) || !(c.Clip > 0), "finetune: rate %g of the network must not be negative, clip %g must be positive", c.NetworkRate, c.Clip)
 	return errors.Join(errs...)
 }
 
-var _ plan.Placer = ReinforceTuner{}
+var _ plan.Placer = PPOTuner{}
 
 // Name returns "fine-tuned-ppo".
-func (ReinforceTuner) Name() string { return "fine-tuned-ppo" }
+func (PPOTuner) Name() string { return "fine-tuned-ppo" }
 
 // Kind returns plan.Policy.
-func (ReinforceTuner) Kind() plan.Kind { return plan.Policy }
+func (PPOTuner) Kind() plan.Kind { return plan.Policy }
 
 // Place samples zero-shot, then alternates between sampling and learning until the steps
 // or the budget are done, and returns the best placement that was made.
-func (t ReinforceTuner) Place(ctx context.Context, p *plan.Problem) (*plan.Outcome, error) {
+func (t PPOTuner) Place(ctx context.Context, p *plan.Problem) (*plan.Outcome, error) {
 	if err := t.Config.Validate(); err != nil {
 		return nil, err
 	}
@@ -65,5 +65,5 @@ func (t ReinforceTuner) Place(ctx context.Context, p *plan.Problem) (*plan.Outco
 	if err != nil {
 		return nil, err
 	}
-	return Tuner{Policy: policy, Config: t.Config.TuneConfig, Sparing: t.Sparing, improvement: t.Config.Improvement}.place(ctx, p, t.Name(), newReinforcement(policy, t.Config))
+	return Tuner{Policy: policy, Config: t.Config.TuneConfig, Sparing: t.Sparing, improvement: t.Config.Improvement}.place(ctx, p, t.Name(), newPPOLearner(policy, t.Config))
 }

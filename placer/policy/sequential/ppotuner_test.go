@@ -18,13 +18,13 @@ func encoding(t *testing.T) *Policy {
 	return p
 }
 
-// TestReinforceTuner: PPO ends no worse than the zero-shot samples that it
+// TestPPOTuner: PPO ends no worse than the zero-shot samples that it
 // begins with, within the budget, the same every time, and leave the policy as it was.
-func TestReinforceTuner(t *testing.T) {
+func TestPPOTuner(t *testing.T) {
 	p := encoding(t)
 	f, _ := views(t, Case{Workload: "rnnlm:layers=2,unroll=6", GPU: "p100", Devices: 3})
 	before := written(t, p)
-	tuner := ReinforceTuner{Policy: p, Config: DefaultReinforce()}
+	tuner := PPOTuner{Policy: p, Config: DefaultPPO()}
 	tuner.Config.Steps, tuner.Config.Samples = 12, 48
 	first, err := tuner.Place(context.Background(), budgeted(f.problem, 16))
 	if err != nil {
@@ -49,11 +49,11 @@ func TestReinforceTuner(t *testing.T) {
 	}
 }
 
-// TestReinforceTunerLearns: a few steps of PPO end ahead of what they begin with.
-func TestReinforceTunerLearns(t *testing.T) {
+// TestPPOTunerLearns: a few steps of PPO end ahead of what they begin with.
+func TestPPOTunerLearns(t *testing.T) {
 	p, err := small.Problem()
 	must(t, err)
-	tuner := ReinforceTuner{Policy: policy(t, 16), Config: DefaultReinforce()}
+	tuner := PPOTuner{Policy: policy(t, 16), Config: DefaultPPO()}
 	tuner.Config.Steps, tuner.Config.Samples = 16, 48
 	zero, err := Placer{Policy: tuner.Policy}.Place(context.Background(), p)
 	must(t, err)
@@ -64,10 +64,10 @@ func TestReinforceTunerLearns(t *testing.T) {
 	}
 }
 
-// TestReinforceConfigValidate: every fault is reported, that of the steps too.
-func TestReinforceConfigValidate(t *testing.T) {
-	must(t, DefaultReinforce().Validate())
-	c := DefaultReinforce()
+// TestPPOConfigValidate: every fault is reported, that of the steps too.
+func TestPPOConfigValidate(t *testing.T) {
+	must(t, DefaultPPO().Validate())
+	c := DefaultPPO()
 	c.Steps, c.Epochs, c.NetworkRate = 0, 0, -1
 	err := c.Validate()
 	if err == nil {

@@ -10,27 +10,28 @@ import (
 	"placer/plan"
 )
 
-// leastChance keeps the logarithm of a chance finite. A level that comes to it is hardly ever
-// drawn again.
-const leastChance = 1e-9
+// LeastProbability is what the probability of a level never falls below, so that its
+// logarithm is finite. A level that comes to it is hardly ever drawn again.
+const LeastProbability = 1e-9
 
-// middlePrior is by how much the logit of the middle level of schedules and fusion
-// begins above the others'. What is chosen beside a placement is to blur its worth
-// little.
-const middlePrior = 4
+// middleBias is by how much the logit of the middle level of schedules and fusion begins
+// above the others': samples of a placement are to differ little in what is chosen beside
+// it, so that their scores are the placement's.
+const middleBias = 4
 
-// chances are those of the levels of each choice of a decision.
-type chances struct {
+// distribution is what decisions are sampled from: each choice by itself, by the
+// probabilities of its levels.
+type distribution struct {
 	heads []rollout.Head
 	units int
 	of    [][]float64 // [choices][levels], in the order of a decision; 0: not allowed
 }
 
-// start returns the chances that stage s begins with: what was learnt in the stage
+// start returns the distribution that stage s begins with: what was learnt in the stage
 // before, softened, or else the prior.
-func (l *learner) start(s curriculum.Stage, from curriculum.Learnt) (*chances, error) {
+func (l *learner) start(s curriculum.Stage, from curriculum.Learnt) (*distribution, error) {
 	p, devices := l.run.Problem, l.run.Problem.Machine.NumDevices()
-	x := &chances{heads: l.decoder.Heads(), units: s.Units.NumUnits()}
+	x := &distribution{heads: l.decoder.Heads(), units: s.Units.NumUnits()}
 	if from.Logits != nil {
 		x.take(curriculum.WarmStart(from, x.heads, s, l.seconds, devices))
 	} else {
@@ -58,8 +59,8 @@ func (l *learner) start(s curriculum.Stage, from curriculum.Learnt) (*chances, e
 	return x, nil
 }
 
-// take begins with these logits.
-func (x *chances) take(logits curriculum.Logits) {
+// take sets the logits to these.
+func (x *distribution) take(logits curriculum.Logits) {
 	for t, h := range x.heads {
 		for _, row := range logits[t] {
 			for lo := 0; lo < len(row); lo += h.Levels {
@@ -73,14 +74,14 @@ func (x *chances) take(logits curriculum.Logits) {
 	}
 }
 
-// prior begins with logits of 0, and of middlePrior for the middle levels of what is
+// prior sets the logits to 0, and to middleBias for the middle levels of what is
 // decided beside the devices.
-func (x *chances) prior() {
+func (x *distribution) prior() {
 	for _, h := range x.heads {
 		for range x.units * h.Kinds {
 			choice := make([]float64, h.Levels)
 			if h.Task != plan.Place {
-				choice[h.Levels/2] = middlePrior
+				choice[h.Levels/2] = middleBias
 			}
 			x.of = append(x.of, choice)
 		}
@@ -88,7 +89,7 @@ func (x *chances) prior() {
 }
 
 // sample draws a decision.
-func (x *chances) sample(r *rand.Rand) []int32 {
+func (x *distribution) sample(r *rand.Rand) []int32 {
 	action := make([]int32, len(x.of))
 	for i, c := range x.of {
 		action[i] = nn.Draw(c, r)
@@ -96,9 +97,9 @@ func (x *chances) sample(r *rand.Rand) []int32 {
 	return action
 }
 
-// follow moves the chances a part mix of the way to how often the samples of best
-// choose a level.
-func (x *chances) follow(best []Sample, mix float64) {
+// update is that of the cross-entropy method: it moves the probabilities a part mix of the
+// way to how often the elites, best, choose a level.
+func (x *distribution) update(best []Sample, mix float64) {
 	for i, c := range x.of {
 		sum := 0.0
 		for a, q := range c {
@@ -111,7 +112,7 @@ func (x *chances) follow(best []Sample, mix float64) {
 					n++
 				}
 			}
-			c[a] = max((1-mix)*q+mix*n/float64(len(best)), leastChance)
+			c[a] = max((1-mix)*q+mix*n/float64(len(best)), LeastProbability)
 			sum += c[a]
 		}
 		for a := range c {
@@ -120,8 +121,8 @@ func (x *chances) follow(best []Sample, mix float64) {
 	}
 }
 
-// logits returns the logarithms of the chances.
-func (x *chances) logits() (all curriculum.Logits) {
+// logits returns the logarithms of the probabilities.
+func (x *distribution) logits() (all curriculum.Logits) {
 	at := 0
 	for _, h := range x.heads {
 		rows := make([][]float32, x.units)
