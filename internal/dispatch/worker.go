@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -73,8 +74,8 @@ type readyProblem struct {
 // keepProblems is how many problems a worker keeps ready.
 const keepProblems = 3
 
-// Work does jobs of the hub at a until ctx ends, which is no error. A hub that
-// goes away is waited for.
+// Work does jobs of the hub at a until ctx ends, which is no error, or the hub refuses the
+// worker. A hub that goes away is waited for.
 func Work(ctx context.Context, a Address, c WorkerConfig) error {
 	if err := c.validate(); err != nil {
 		return err
@@ -83,7 +84,12 @@ func Work(ctx context.Context, a Address, c WorkerConfig) error {
 		c.Log = func(string, ...any) {}
 	}
 	w := &worker{c: c, ranks: map[string][]int32{}, doing: map[string]int{}}
-	nc, err := a.connect("placer worker "+c.Name, func(err error) { c.Log("hub: %v", err) })
+	until := ctx
+	ctx, end := context.WithCancelCause(until)
+	defer end(nil)
+	nc, err := a.connect("placer worker "+c.Name, append(tellLosses(ctx, c.Log), nats.ClosedHandler(func(nc *nats.Conn) {
+		end(a.refusal(cmp.Or(nc.LastError(), nats.ErrConnectionClosed)))
+	}))...)
 	if err != nil {
 		return err
 	}
@@ -99,7 +105,31 @@ func Work(ctx context.Context, a Address, c WorkerConfig) error {
 		wait.Go(func() { w.serve(ctx, k, slots) })
 	}
 	wait.Wait()
+	if until.Err() == nil {
+		return context.Cause(ctx)
+	}
 	return nil
+}
+
+// tellLosses returns the options of a connection that tell log, until ctx ends, what the hub
+// refuses, when it goes away, why it cannot be reached at first, and when it is back.
+func tellLosses(ctx context.Context, log func(string, ...any)) []nats.Option {
+	var told atomic.Bool
+	return []nats.Option{
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { log("hub: %v", err) }),
+		nats.DisconnectErrHandler(func(*nats.Conn, error) {
+			if ctx.Err() == nil {
+				told.Store(false)
+				log("hub: the connection is lost; waiting for it")
+			}
+		}),
+		nats.ReconnectErrHandler(func(_ *nats.Conn, err error) {
+			if !told.Swap(true) {
+				log("hub: %v", err)
+			}
+		}),
+		nats.ReconnectHandler(func(*nats.Conn) { log("hub: connected again") }),
+	}
 }
 
 // beat tells the controllers that the worker lives.
