@@ -1,6 +1,8 @@
 package dispatch_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -65,5 +67,27 @@ func TestHubThatForgetsAWorker(t *testing.T) {
 	defer lock.Unlock()
 	if !strings.Contains(strings.Join(said, "\n"), "the connection is lost") {
 		t.Errorf("nobody was told of the loss: %q", said)
+	}
+}
+
+// A worker that cannot do a problem answers sooner than one that can. It must not draw the
+// jobs for that, which the search would have to do by itself.
+func TestRefusalsDrawNoJobs(t *testing.T) {
+	a := dispatch.Address{Hub: hub(t, dispatch.HubConfig{})}
+	x := controller(t, a, nil)
+	local := newSum(10)
+	r := remote(t, x, local)
+	ctx, cancel := context.WithCancel(t.Context())
+	started(ctx, cancel, t, a, dispatch.WorkerConfig{Name: "other", Kinds: kinds(dispatch.Roofline), Slots: 1,
+		Evaluator: func(dispatch.Problem) (plan.Evaluator, error) { return nil, errors.New("another version") }})
+	work(t, a, "same", held(10, func(context.Context, int64) { time.Sleep(5 * time.Millisecond) }), 1)
+	await(t, x, 2)
+	now := clock()
+	evaluateAll(t, r, local, 100, 4)
+	if s, most := x.Stats(), 2+int(now()); s.Local > most || s.Remote != 100-s.Local {
+		t.Errorf("%+v, want at most %d of 100 done here", s, most)
+	}
+	if !strings.Contains(r.Failure(), "worker other: another version") {
+		t.Errorf("failure %q", r.Failure())
 	}
 }

@@ -248,16 +248,16 @@ func (w *worker) do(ctx context.Context, m jetstream.Msg) {
 		}
 	})
 	r := result{ID: j.ID, Worker: w.c.Name}
-	s, err := w.evaluate(ctx, j)
+	s, evaluated := w.evaluate(ctx, j)
 	close(stop)
 	wait.Wait()
 	if ctx.Err() != nil { // another worker may have it at once
 		_ = m.Nak()
 		return
 	}
-	if err != nil {
-		r.Error = err.Error()
-		w.c.Log("job %s: %v", j.ID, err)
+	if evaluated != nil {
+		r.Error = evaluated.Error()
+		w.c.Log("job %s: %v", j.ID, evaluated)
 	}
 	r.Seconds, r.Overflow = s.Value, int64(s.Overflow)
 	data, err := json.Marshal(r)
@@ -272,7 +272,19 @@ func (w *worker) do(ctx context.Context, m jetstream.Msg) {
 	}
 	w.done.Add(1)
 	_ = m.Ack() // if it is lost, the job comes again and its answer is dropped
+	var refused *refusal
+	if errors.As(evaluated, &refused) { // quick answers of this kind would draw all jobs to this worker
+		select {
+		case <-ctx.Done():
+		case <-time.After(refusalPause):
+		}
+	}
 }
+
+// refusal is why a worker evaluates no placement of a problem.
+type refusal struct{ error }
+
+func (r *refusal) Unwrap() error { return r.error }
 
 // evaluate returns the score of j.
 func (w *worker) evaluate(ctx context.Context, j *job) (s plan.Score, err error) {
@@ -372,10 +384,11 @@ func (w *worker) load(ctx context.Context, name string) (plan.Evaluator, error) 
 		return nil, err
 	}
 	e, err := w.c.Evaluator(of)
-	if err == nil {
-		w.c.Log("graph %.12s is ready for %s", p.Graph, p.Kind)
+	if err != nil {
+		return nil, &refusal{err}
 	}
-	return e, err
+	w.c.Log("graph %.12s is ready for %s", p.Graph, p.Kind)
+	return e, nil
 }
 
 // priority returns the ranks of the object of that name; nil for none.
