@@ -32,6 +32,17 @@ type workerPool struct {
 	host       string        // identity of those that measure
 }
 
+// checkAddress reports a URL that leads to no hub, whatever is started there.
+func (f *hubSettings) checkAddress() error {
+	if !strings.Contains(f.Address, "://") {
+		return nil // to listen at
+	}
+	if err := (dispatch.Address{URL: f.Address}).Check(); err != nil {
+		return usagef("hub.address: %w", err)
+	}
+	return nil
+}
+
 // openHub starts or finds the hub, offers it the task of s, waits for workers,
 // and makes them the task's rollouts. Nil where the settings name none.
 func (c *console) openHub(ctx context.Context, f *hubSettings, s *searchRun) (*workerPool, error) {

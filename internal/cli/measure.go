@@ -50,7 +50,6 @@ func (c *console) measureCommand() *cobra.Command {
 			"     --times gpt/times.json --plan plan.json\n" +
 			"  placer measure --workload rnnlm2 --machine here.json --plan plan.json --mode both \\\n" +
 			"     --trace step.json",
-		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := f.check(cmd, f.plan); err != nil {
 				return err
@@ -237,7 +236,6 @@ func (c *console) splitCommand() *cobra.Command {
 			"links of chosen figures, for 'measure --logical'.",
 		Example: "  placer machines split --machine here.json --parts 4 --link '25 GB/s' \\\n" +
 			"     --latency '10 us' -o four.json",
-		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := errors.Join(f.check(cmd), useless(cmd, "split, which takes the machine's first GPU", "gpus", "cpu")); err != nil {
 				return err

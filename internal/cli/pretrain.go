@@ -8,6 +8,7 @@ import (
 	"hash/fnv"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -58,8 +59,8 @@ func (c *console) pretrainCommand() *cobra.Command {
 			if f.out == "" {
 				return usagef("name the run's folder by --out")
 			}
-			if f.hours < 0 || f.teacher < 1 || f.every < 1 || f.most < 0 {
-				return usagef("--hours %g and --problems %d must not be negative, --teacher %d and --every %d at least 1", f.hours, f.most, f.teacher, f.every)
+			if !(f.hours >= 0) || math.IsInf(f.hours, 1) || f.teacher < 1 || f.every < 1 || f.most < 0 {
+				return usagef("--hours %g and --problems %d must be finite and not negative, --teacher %d and --every %d at least 1", f.hours, f.most, f.teacher, f.every)
 			}
 			if encoder > 0 {
 				p.Policy.Encoder = sequential.DefaultEncoder(encoder)

@@ -224,6 +224,9 @@ func (s *searchRun) hubbable(f *hubSettings) error {
 	if f.Address == "" {
 		return nil
 	}
+	if err := f.checkAddress(); err != nil {
+		return err
+	}
 	if s.task.Objective.Normal() != plan.Step || s.loaded.Times != nil || s.loaded.Seconds != nil {
 		return usagef("hub.address: workers evaluate step times by the roofline model, and know neither other objectives nor the times of a graph's file")
 	}

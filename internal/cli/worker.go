@@ -37,8 +37,8 @@ func (c *console) workerCommand() *cobra.Command {
 			switch {
 			case hub == "":
 				return usagef("name a hub by --hub")
-			case slots < 1:
-				return usagef("--slots %d: want at least 1", slots)
+			case slots < 1 || slots > dispatch.MostSlots:
+				return usagef("--slots %d: want 1 to %d", slots, dispatch.MostSlots)
 			case measures && cmd.Flags().Changed("slots"):
 				return usagef("--slots: with --hardware a worker measures one placement at a time")
 			}
@@ -127,13 +127,12 @@ func (c *console) keysCommand() *cobra.Command {
 			"'worker-N' for each worker. A worker's key lets it take jobs and answer them, and\n" +
 			"nothing else. The folder 'hub' also holds the configuration of a nats-server of\n" +
 			"one's own with the same rights.",
-		Args: noArguments,
 		RunE: func(*cobra.Command, []string) error {
 			if out == "" {
 				return usagef("name the folder to make by -o")
 			}
-			if k.Workers < 1 {
-				return usagef("--workers %d: want at least 1", k.Workers)
+			if err := k.Validate(); err != nil {
+				return usage(err)
 			}
 			if err := dispatch.WriteKeys(out, k, time.Now()); err != nil {
 				return err

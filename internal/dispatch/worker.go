@@ -19,6 +19,9 @@ import (
 	"placer/plan"
 )
 
+// MostSlots is the most slots of a worker.
+const MostSlots = 4096
+
 // WorkerConfig describes a worker.
 type WorkerConfig struct {
 	Name  string
@@ -45,7 +48,7 @@ type measurer interface {
 func (c WorkerConfig) validate() error {
 	var errs faults.List
 	errs.If(c.Name == "" || len(c.Kinds) == 0 || c.Evaluator == nil, "worker: name %q, %d kinds, evaluator %t: want all", c.Name, len(c.Kinds), c.Evaluator != nil)
-	errs.If(c.Slots < 1 || c.Slots > 4096, "worker: %d slots, want 1 to 4096", c.Slots)
+	errs.If(c.Slots < 1 || c.Slots > MostSlots, "worker: %d slots, want 1 to %d", c.Slots, MostSlots)
 	return errors.Join(errs...)
 }
 
