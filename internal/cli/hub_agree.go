@@ -35,7 +35,7 @@ func (s simulating) String() string {
 // parseSimulating reads what String wrote.
 func parseSimulating(text string) (s simulating, err error) {
 	if err := jsonx.Decode([]byte(text), &s); err != nil {
-		return s, fmt.Errorf("settings of a simulation: %w", err)
+		return s, fmt.Errorf("the search is of another version of placer: settings %.40q: %w", text, err)
 	}
 	return s, nil
 }

@@ -40,7 +40,7 @@ func TestWorkersOfOtherVersions(t *testing.T) {
 		{"the same", simulating{"fair-share", scores}.String(), ""},
 		{"other transfers", simulating{"fifo", scores}.String(), "another version of placer"},
 		{"other scores", simulating{"fair-share", "0123456789abcdef"}.String(), "simulates other steps"},
-		{"an earlier version", "fair-share", "settings of a simulation"},
+		{"an earlier version", "fair-share", "the search is of another version of placer"},
 	} {
 		_, err := rooflineEvaluator(dispatch.Problem{Kind: dispatch.Roofline, Graph: graphText.Bytes(), Machine: machineText.Bytes(), Settings: c.settings})
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
