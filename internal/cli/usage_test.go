@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -58,5 +59,16 @@ func TestNumbersOutOfRange(t *testing.T) {
 		if got := command(t, c.args); !strings.Contains(got, c.want) || !strings.Contains(got, "exit 2") {
 			t.Errorf("%v, want %q:\n%s", c.args, c.want, got)
 		}
+	}
+}
+
+// TestReportOfAnotherDocument: a file that is no document of bench hw is named by what it is.
+func TestReportOfAnotherDocument(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "plan.json")
+	if err := os.WriteFile(path, []byte(`{"format": "placer plan 1", "graph": {}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := command(t, []string{"report", path}); !strings.Contains(got, `format is "placer plan 1", want "placer hardware 1", or a folder`) {
+		t.Error(got)
 	}
 }
