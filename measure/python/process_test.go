@@ -5,11 +5,8 @@ import (
 	"errors"
 	"math"
 	"os"
-	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	"placer/graph"
 	"placer/hw"
@@ -105,26 +102,6 @@ func TestNone(t *testing.T) {
 	r := python.Ready{Devices: []string{"cpu:0", "cpu:1"}}
 	if err := r.Has(&s); !errors.Is(err, python.ErrNone) || !strings.Contains(err.Error(), "gpu:0: op right") {
 		t.Errorf("error %v, want ErrNone, which names gpu:0", err)
-	}
-}
-
-// A program that answers otherwise and does not end with its input, and what it has started,
-// hold nobody up.
-func TestProgramThatStays(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("a script of the shell")
-	}
-	script := filepath.Join(t.TempDir(), "python")
-	if err := os.WriteFile(script, []byte("#!/bin/sh\necho a banner\nsleep 20\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	begin := time.Now()
-	_, err := python.Start(context.Background(), python.Config{Runtime: python.Torch(), Python: script, Graph: "g.json"})
-	if err == nil || !strings.Contains(err.Error(), `"a banner\n" is no answer`) {
-		t.Errorf("error %v", err)
-	}
-	if took := time.Since(begin); took > 18*time.Second {
-		t.Errorf("that took %v", took)
 	}
 }
 
