@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -128,7 +129,7 @@ func (f *Network) rate(ctx context.Context, d nn.Device, o *ppo.Objective, host 
 	}
 	defer net.Close()
 	out, err := net.Forward(b)
-	if err != nil {
+	if err = cmp.Or(err, ctx.Err()); err != nil { // a pass takes seconds, and knows no context
 		return run, err
 	}
 	run.logits, run.objective = slices.Clone(out.Logits.V), o
@@ -136,14 +137,16 @@ func (f *Network) rate(ctx context.Context, d nn.Device, o *ppo.Objective, host 
 		run.objective = networkObjective(r, f, out.Logits)
 	}
 	step := func() error {
-		if _, err := net.Backward(b, run.objective); err != nil {
+		_, err := net.Backward(b, run.objective)
+		if err = cmp.Or(err, ctx.Err()); err != nil {
 			return err
 		}
-		_, err := net.Update(1e-4)
+		_, err = net.Update(1e-4)
 		return err
 	}
 	// Not timed: the graph is compiled, and the gradient is looked at.
-	if _, err := net.Backward(b, run.objective); err != nil {
+	_, err = net.Backward(b, run.objective)
+	if err = cmp.Or(err, ctx.Err()); err != nil {
 		return run, err
 	}
 	for _, p := range net.Params().All() {
@@ -152,7 +155,7 @@ func (f *Network) rate(ctx context.Context, d nn.Device, o *ppo.Objective, host 
 	if _, err := net.Update(1e-4); err != nil {
 		return run, err
 	}
-	if err := step(); err != nil { // once more: the weights are where they stay
+	if err := cmp.Or(step(), ctx.Err()); err != nil { // once more: the weights are where they stay
 		return run, err
 	}
 	if rate.Forward, err = f.nodesPerSecond(ctx, host, func() error { _, err := net.Forward(b); return err }); err != nil {

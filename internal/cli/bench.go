@@ -23,7 +23,6 @@ func (c *console) benchCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bench",
 		Short: "Measure hardware, or repeat the comparisons of a paper",
-		Args:  noArguments,
 		RunE: func(*cobra.Command, []string) error {
 			return usagef("say which: placer bench go-table3, go-figure6, hw, steps, policy, regal, dnn-partitioning or doppler")
 		},
@@ -67,7 +66,6 @@ func (c *console) benchHardwareCommand() *cobra.Command {
 			"bandwidth and latency between each two GPUs. It prints tables and writes a machine\n" +
 			"file for 'search --machine'. Without a GPU it exits with code 4.",
 		Example: "  placer bench hw --calibrate -o hardware.json --machine-file here.json",
-		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := errors.Join(checkOutput(f.out, f.json), fileOnly("--machine-file", f.file), fileOnly("--html", f.html)); err != nil {
 				return err

@@ -20,7 +20,6 @@ func (c *console) benchPolicyCommand() *cobra.Command {
 			"median of the repeats; with --policy-device cuda of CPU and GPU, their ratio, and by\n" +
 			"how much their logits and gradients differ.",
 		Example: "  placer bench policy --policy-device cuda --nodes 24000",
-		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := checkOutput(out, asJSON); err != nil {
 				return err

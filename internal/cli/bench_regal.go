@@ -24,7 +24,6 @@ func (c *console) benchRegalCommand() *cobra.Command {
 			"--task synthetic draws graphs as the paper does, filter included; --task time and\n" +
 			"--task memory take the graphs of --graph and --workload, with copies whose times\n" +
 			"and sizes are each multiplied by U(0.5,1.5).",
-		Args:    noArguments,
 		Example: "  placer bench regal --graphs 100\n  placer bench regal --task memory --graph model.onnx --copies 9",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := checkStdout("--csv", csvFile, asJSON); err != nil {

@@ -31,7 +31,6 @@ func (c *console) benchStepsCommand() *cobra.Command {
 			"error and Kendall's tau of the predictions. It measures until it is done or the budget\n" +
 			"ends. Without a GPU it exits with code 4.",
 		Example: "  placer bench steps --machine here.json --partition -o steps.json",
-		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := f.check(cmd); err != nil {
 				return err

@@ -34,7 +34,6 @@ func (c *console) corpusCommand() *cobra.Command {
 			"same command continues a run that was stopped or killed, or adds problems; with\n" +
 			"--evaluations it ends with the same file.",
 		Example: "  placer pretrain corpus --out runs/corpus --problems 3000\n  placer pretrain corpus --out runs/corpus --check",
-		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if f.out == "" {
 				return usagef("name the corpus's folder by --out")

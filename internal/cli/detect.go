@@ -26,7 +26,6 @@ func (c *console) detectCommand() *cobra.Command {
 			"memory, PCIe and NVLink, and describes them as a machine, with figures of the data\n" +
 			"sheets at these clocks. 'placer bench hw' measures instead. Without a GPU it exits\n" +
 			"with code 4.",
-		Args: noArguments,
 		RunE: func(*cobra.Command, []string) error {
 			inv, err := c.hardware.detect()
 			if err != nil {

@@ -48,3 +48,29 @@ func TestUnwritableCheckpoint(t *testing.T) {
 		t.Errorf("a table and an error are expected: %s", got)
 	}
 }
+
+// TestUnwritablePlan: what was found is printed, though its plan finds no room.
+func TestUnwritablePlan(t *testing.T) {
+	const full = "/dev/full"
+	if _, err := os.Stat(full); err != nil {
+		t.Skip(err)
+	}
+	t.Chdir(t.TempDir())
+	graph := []string{"--workload", smallGraph, "--gpus", "2", "-q"}
+	if got := command(t, append([]string{"search", "--methods", "single", "--evaluations", "1", "--out", "run"}, graph...)); strings.Contains(got, "exit") {
+		t.Fatal(got)
+	}
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"search", "--methods", "single", "--evaluations", "1"}, "\n* best: "},
+		{[]string{"place"}, "\n best of 16 "},
+		{[]string{"replan", "--plan", "run/plan.json", "--evaluations", "5"}, "\nmoving "},
+	} {
+		got := command(t, append(append(c.args, "-o", full), graph...))
+		if !strings.Contains(got, c.want) || !strings.Contains(got, "no space left on device") || !strings.HasSuffix(got, "exit 1\n") {
+			t.Errorf("%v, want %q:\n%s", c.args, c.want, got)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
 	"strings"
 	"time"
@@ -120,16 +121,15 @@ func (c *console) finetune(ctx context.Context, f *finetuneFlags) error {
 	}
 	doc.Seconds = c.clock() - begin
 	best := tuned(doc, t.Name(), o, expert)
+	var unwritten error
 	if f.out != "" {
 		file, err := placedPlan(p, best.method, best.Decision)
 		if err != nil {
 			return err
 		}
-		if err := fsx.WriteFile(filepath.Join(f.out, tunedPlanFile), file.Write); err != nil {
-			return err
-		}
+		unwritten = fsx.WriteFile(filepath.Join(f.out, tunedPlanFile), file.Write)
 	}
-	if err := c.printPlaced(&f.placeFlags, p, doc, best); err != nil {
+	if err := errors.Join(unwritten, c.printPlaced(&f.placeFlags, p, doc, best)); err != nil {
 		return err
 	}
 	switch {

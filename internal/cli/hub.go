@@ -27,8 +27,20 @@ type workerPool struct {
 	hub        *dispatch.Hub // nil for one that runs elsewhere
 	store      string        // folder of the hub
 	told       float64
+	failure    string        // the last one that was told
 	kind       dispatch.Kind // of the workers that the search needs
 	host       string        // identity of those that measure
+}
+
+// checkAddress reports a URL that leads to no hub, whatever is started there.
+func (f *hubSettings) checkAddress() error {
+	if !strings.Contains(f.Address, "://") {
+		return nil // to listen at
+	}
+	if err := (dispatch.Address{URL: f.Address}).Check(); err != nil {
+		return usagef("hub.address: %w", err)
+	}
+	return nil
 }
 
 // openHub starts or finds the hub, offers it the task of s, waits for workers,
@@ -38,9 +50,12 @@ func (c *console) openHub(ctx context.Context, f *hubSettings, s *searchRun) (*w
 		return nil, nil
 	}
 	x := &workerPool{kind: dispatch.Roofline}
-	settings, await := s.config.Contention, f.Await
+	var settings string
+	await := f.Await
 	if s.config.measures() { // whose workers are not to be done without
 		x.kind, settings, await = dispatch.Hardware(s.config.MachineHash), s.config.Measuring.String(), max(1, f.Await)
+	} else {
+		settings = simulating{s.config.Contention, scoresOf(s.task.Evaluator.Clone(), s.task.Machine.NumDevices())}.String()
 	}
 	if err := x.connect(ctx, c, f); err != nil {
 		x.close()
@@ -165,6 +180,10 @@ func (x *workerPool) tell(show *progress, seconds float64) {
 	if len(parts) == 0 {
 		parts = []string{"none"}
 	}
+	if why := x.remote.Failure(); why != x.failure {
+		x.failure = why
+		show.line("placer: a job failed: %s", why)
+	}
 	show.line("%7.1f s  workers      %s", seconds, strings.Join(parts, ", "))
 }
 
@@ -197,6 +216,16 @@ func rooflineEvaluator(p dispatch.Problem) (plan.Evaluator, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, _, err := problem.Simulator(problem.Source{Graph: g}, m, problem.Options{Scheduler: problem.FIFO, Contention: p.Settings})
-	return s, err
+	how, err := parseSimulating(p.Settings)
+	if err != nil {
+		return nil, err
+	}
+	s, _, err := problem.Simulator(problem.Source{Graph: g}, m, problem.Options{Scheduler: problem.FIFO, Contention: how.Contention})
+	if err != nil {
+		return nil, err
+	}
+	if got := scoresOf(s, m.NumDevices()); got != how.Scores {
+		return nil, fmt.Errorf("this worker simulates other steps (%s) than the search (%s): is it another version of placer, or another kind of processor?", got, how.Scores)
+	}
+	return s, nil
 }

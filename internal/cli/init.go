@@ -49,7 +49,6 @@ func (c *console) initCommand() *cobra.Command {
 		Example: "  placer machines init --gpu rtx4090,rtx3060 --cpu 128GB --pcie 4 -o box.json\n" +
 			"  placer machines init --gpu h100 --gpus 8 --nodes 2 --network 8x400Gb/s -o cluster.json\n" +
 			"  placer machines init -o here.json",
-		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
 			case f.cores < 1:

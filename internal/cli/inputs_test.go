@@ -135,6 +135,40 @@ func TestResumedFromStdin(t *testing.T) {
 	}
 }
 
+// A run that names its graph by a relative path is gone on with in the folder where it began,
+// whatever the file is called; elsewhere the error says so.
+func TestResumedByRelativePaths(t *testing.T) {
+	for _, name := range []string{"net.json", "graph.json"} { // as a run folder has a graph from stdin
+		t.Chdir(t.TempDir())
+		for _, args := range [][]string{
+			{"import", "--workload", smallGraph, "-q", "-o", name},
+			{"search", "-q", "--graph", name, "--gpus", "2", "--methods", "single", "--evaluations", "1", "--out", "first", "-o", "from.json"},
+			{"search", "-q", "--graph", name, "--gpus", "2", "--methods", "single", "--evaluations", "1", "--out", "run", "--from", "from.json"},
+		} {
+			if got := command(t, args); strings.Contains(got, "exit") {
+				t.Fatal(got)
+			}
+		}
+		if err := os.Remove("run/result.json"); err != nil {
+			t.Fatal(err)
+		}
+		if got := command(t, []string{"search", "--resume", "run", "-q"}); strings.Contains(got, "exit") || !strings.Contains(got, "given") {
+			t.Errorf("%s: %s", name, got)
+		}
+		if err := os.Remove("run/result.json"); err != nil {
+			t.Fatal(err)
+		}
+		run, err := filepath.Abs("run")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Chdir(t.TempDir())
+		if got := command(t, []string{"search", "--resume", run, "-q"}); !strings.Contains(got, name+": no such file or directory: the run names it from the folder in which it was begun") {
+			t.Errorf("%s elsewhere: %s", name, got)
+		}
+	}
+}
+
 // A run whose best plan does not fit says so as often as it is asked for.
 func TestResumedThatDoesNotFit(t *testing.T) {
 	t.Chdir(t.TempDir())

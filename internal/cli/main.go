@@ -246,13 +246,20 @@ func (c *console) root() *cobra.Command {
 	grouped("Read graphs and machines, write plans", c.importCommand(), c.exportCommand(), c.workloadsCommand(), c.machinesCommand())
 	grouped("Measure, train policies, use other hosts", c.measureCommand(), c.benchCommand(), c.pretrainCommand(), c.workerCommand())
 	root.AddCommand(c.versionCommand())
-	for _, sub := range root.Commands() {
+	takeNoArguments(root)
+	completeFlags(root, flagValues())
+	return root
+}
+
+// takeNoArguments makes an argument an error of every command below of that does not say what
+// it does with one.
+func takeNoArguments(of *cobra.Command) {
+	for _, sub := range of.Commands() {
 		if sub.Args == nil {
 			sub.Args = noArguments
 		}
+		takeNoArguments(sub)
 	}
-	completeFlags(root, flagValues())
-	return root
 }
 
 // unknownCommand reports a first word that names no command: cobra would rather

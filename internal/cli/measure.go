@@ -49,7 +49,6 @@ func (c *console) measureCommand() *cobra.Command {
 			"     --times gpt/times.json --plan plan.json\n" +
 			"  placer measure --workload rnnlm2 --machine here.json --plan plan.json --mode both \\\n" +
 			"     --trace step.json",
-		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := f.check(cmd, f.plan); err != nil {
 				return err

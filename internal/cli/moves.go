@@ -32,7 +32,6 @@ func (c *console) movesCommand() *cobra.Command {
 			"place,schedule,fuse, of all tasks. The same command continues a run that was\n" +
 			"stopped or killed, and ends with the same network.",
 		Example: "  placer pretrain moves --out runs/moves\n  placer pretrain moves --hold-out gnmt --cache runs/judged --out runs/moves-without-gnmt",
-		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if out == "" {
 				return usagef("name the folder by --out")

@@ -36,14 +36,16 @@ func (c *console) printing(cmd *cobra.Command, run func(*cobra.Command) (documen
 }
 
 // emit writes what write writes to the file at path, if there is a path, and prints
-// d. For "-" the first goes to stdout in place of d.
+// d. For "-" the first goes to stdout in place of d. What cannot be written costs nothing of
+// what is printed.
 func (c *console) emit(path string, write func(io.Writer) error, asJSON bool, d document) error {
+	var unwritten error
 	if path != "" {
-		if err := c.writeOutput(path, write); err != nil || path == "-" {
-			return err
+		if unwritten = c.writeOutput(path, write); path == "-" {
+			return unwritten
 		}
 	}
-	return c.print(asJSON, d)
+	return errors.Join(unwritten, c.print(asJSON, d))
 }
 
 // save prints d, and writes it to the file at path as JSON, if there is a path. For "-" the

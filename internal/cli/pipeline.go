@@ -38,7 +38,6 @@ func (c *console) pipelineCommand() *cobra.Command {
 			"  placer pipeline --graph vgg16.graph.txt --workers 16 \\\n" +
 			"     --conf stage_conf/vgg16/gpus=16/hybrid_conf.json\n" +
 			"  placer pipeline --graph gnmt.graph.txt --workers 4 -o conf.json --profile gnmt_partitioned.txt",
-		Args: noArguments,
 		RunE: func(*cobra.Command, []string) error {
 			if err := f.check(); err != nil {
 				return err

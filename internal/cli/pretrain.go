@@ -8,6 +8,7 @@ import (
 	"hash/fnv"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -101,8 +102,8 @@ func (f *pretrainFlags) check() ([]corpus.Problem, error) {
 	if f.out == "" {
 		return nil, usagef("name the run's folder by --out")
 	}
-	if f.hours < 0 || f.teacher < 1 || f.every < 1 || f.most < 0 {
-		return nil, usagef("--hours %g and --problems %d must not be negative, --teacher %d and --every %d at least 1", f.hours, f.most, f.teacher, f.every)
+	if !(f.hours >= 0) || math.IsInf(f.hours, 1) || f.teacher < 1 || f.every < 1 || f.most < 0 {
+		return nil, usagef("--hours %g and --problems %d must be finite and not negative, --teacher %d and --every %d at least 1", f.hours, f.most, f.teacher, f.every)
 	}
 	if f.encoder > 0 {
 		p.Policy.Encoder = sequential.DefaultEncoder(f.encoder)

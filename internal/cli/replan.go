@@ -63,8 +63,10 @@ func (f *replanFlags) check(cmd *cobra.Command) error {
 	switch {
 	case f.plan == "":
 		return usagef("name a plan by --plan")
-	case f.evaluations < 0 || f.evaluations == 0 && f.budget <= 0:
-		return usagef("--budget %v, --evaluations %d: want more than 0", f.budget, f.evaluations)
+	case cmd.Flags().Changed("evaluations") && f.evaluations < 1:
+		return usagef("--evaluations %d: want at least 1", f.evaluations)
+	case f.budget <= 0:
+		return usagef("--budget %v: want more than 0", f.budget)
 	}
 	if _, err := f.limit(); err != nil {
 		return usagef("--max-move: %v", err)
@@ -80,7 +82,11 @@ func (f *replanFlags) limit() (units.Bytes, error) {
 	case "0": // which needs no unit
 		return 0, nil
 	}
-	return units.ParseBytes(f.maxMove)
+	b, err := units.ParseBytes(f.maxMove)
+	if err == nil && b < 0 {
+		err = fmt.Errorf("%s, want 0 or more", f.maxMove)
+	}
+	return b, err
 }
 
 func (c *console) replan(ctx context.Context, f *replanFlags) error {

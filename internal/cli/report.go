@@ -16,6 +16,7 @@ import (
 	"placer/hw"
 	"placer/hw/bench"
 	"placer/internal/compare"
+	"placer/internal/jsonx"
 	"placer/internal/report"
 	"placer/internal/report/web"
 	"placer/internal/tfevents"
@@ -293,12 +294,16 @@ func (c *console) reportPretraining(dir, output string) error {
 
 // reportHardware writes the page of what 'bench hw' has written to the file at path.
 func (c *console) reportHardware(path, output string) error {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	if of := jsonx.Format(data); of != bench.Format { // before its keys are looked at
+		return fmt.Errorf("%s: format is %q, want %q, or a folder", path, of, bench.Format)
+	}
 	var r bench.Result
 	if err := search.ReadDocument(path, &r); err != nil {
 		return err
-	}
-	if r.Format != bench.Format {
-		return fmt.Errorf("%s: format is %q, want %q, or a folder", path, r.Format, bench.Format)
 	}
 	if output == "" {
 		output = strings.TrimSuffix(path, filepath.Ext(path)) + ".html"

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -138,8 +139,8 @@ func (c *console) begin(ctx context.Context, s *searchRun, f *searchFlags, devic
 // resumed.
 func (c *console) readFrom(s *searchRun, l loaded, m *hw.Machine, dir string) error {
 	for _, path := range s.config.From {
-		if dir != "" && path == fromFile {
-			path = filepath.Join(dir, fromFile)
+		if dir != "" {
+			path = inRun(dir, path, fromFile)
 		}
 		p, err := c.inForm(path, l.Graph, m)
 		if err != nil {
@@ -224,6 +225,9 @@ func (s *searchRun) hubbable(f *hubSettings) error {
 	if f.Address == "" {
 		return nil
 	}
+	if err := f.checkAddress(); err != nil {
+		return err
+	}
 	if s.task.Objective.Normal() != plan.Step || s.loaded.Times != nil || s.loaded.Seconds != nil {
 		return usagef("hub.address: workers evaluate step times by the roofline model, and know neither other objectives nor the times of a graph's file")
 	}
@@ -303,7 +307,7 @@ func (c *console) resume(ctx context.Context, s *searchRun, f *searchFlags, devi
 		return err
 	}
 	if err := c.readFrom(s, l, m, f.resume); err != nil {
-		return err
+		return fromElsewhere(err)
 	}
 	return s.assemble(c, l, m, f, device)
 }
@@ -331,14 +335,31 @@ func (c *console) loadRun(dir string, k *runSettings) (l loaded, m *hw.Machine, 
 		return l, nil, err
 	}
 	from := k.graphFlags
-	if from.Graph == search.GraphFile {
-		from.Graph = filepath.Join(dir, search.GraphFile)
-	}
-	if from.Times == search.TimesFile {
-		from.Times = filepath.Join(dir, search.TimesFile)
-	}
+	from.Graph, from.Times = inRun(dir, from.Graph, search.GraphFile), inRun(dir, from.Times, search.TimesFile)
 	if l, err = c.loadGraph(&from); err == nil && k.MachineAssumed {
 		l.assumeMachine(m)
 	}
-	return l, m, err
+	return l, m, fromElsewhere(err)
+}
+
+// inRun returns path or, where it is name and the run in dir has a file of that name, that one:
+// what the run has read from stdin. A file that was given may have the name too.
+func inRun(dir, path, name string) string {
+	if path == name {
+		own := filepath.Join(dir, name)
+		if _, err := os.Stat(own); err == nil {
+			return own
+		}
+	}
+	return path
+}
+
+// fromElsewhere adds to the error of a file that a run names by a relative path and that is not
+// there where such paths lead from.
+func fromElsewhere(err error) error {
+	var at *fs.PathError
+	if errors.Is(err, fs.ErrNotExist) && errors.As(err, &at) && !filepath.IsAbs(at.Path) {
+		return fmt.Errorf("%w: the run names it from the folder in which it was begun; call placer there", err)
+	}
+	return err
 }

@@ -29,7 +29,6 @@ func (c *console) splitCommand() *cobra.Command {
 			"links of chosen figures, for 'measure --logical'.",
 		Example: "  placer machines split --machine here.json --parts 4 --link '25 GB/s' \\\n" +
 			"     --latency '10 us' -o four.json",
-		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := f.check(cmd); err != nil {
 				return err

@@ -103,8 +103,10 @@ func (f *strategiesFlags) check(cmd *cobra.Command) error {
 		return usagef("--for torch and -o FILE go together: the program reads the strategy from that file")
 	case f.workers < 1:
 		return usagef("--workers %d: want at least 1", f.workers)
-	case f.budget < 0 || f.evaluations < 0:
-		return usagef("--budget %v, --evaluations %d: want at least 0", f.budget, f.evaluations)
+	case cmd.Flags().Changed("evaluations") && f.evaluations < 1:
+		return usagef("--evaluations %d: want at least 1; --budget 0 leaves the search out", f.evaluations)
+	case f.budget < 0:
+		return usagef("--budget %v: want at least 0", f.budget)
 	case f.program == launch.Torch && f.Graph == "":
 		return usagef("--for torch: name the graph of your model by --graph, as 'python -m placer_torch capture' writes it")
 	case f.Times != "":

@@ -81,8 +81,10 @@ func (f *verdictFlags) check(cmd *cobra.Command) error {
 		return usagef("--batch %d: want at least 1", f.batch)
 	case f.Workload != "" && f.batch != 0:
 		return usagef("--batch is for graph files; workloads take settings as in llama:batch=4")
-	case f.evaluations < 0 || f.evaluations == 0 && f.budget <= 0:
-		return usagef("--budget %v, --evaluations %d: want more than 0", f.budget, f.evaluations)
+	case cmd.Flags().Changed("evaluations") && f.evaluations < 1:
+		return usagef("--evaluations %d: want at least 1", f.evaluations)
+	case f.budget <= 0:
+		return usagef("--budget %v: want more than 0", f.budget)
 	case f.workers < 1:
 		return usagef("--workers %d: want at least 1", f.workers)
 	}

@@ -125,10 +125,7 @@ func (r *verdictRun) sweep(ctx context.Context) (err error) {
 
 // conclude writes and prints what the answers come to.
 func (r *verdictRun) conclude(ctx context.Context) error {
-	plans, err := r.writeAnswers()
-	if err != nil {
-		return err
-	}
+	plans, unwritten := r.writeAnswers() // which costs nothing of what is printed
 	doc := report.Judge(r.loaded.Graph, r.batch, r.machines, r.answers, plans)
 	r.doc = doc
 	doc.Leave(r.machines, r.left)
@@ -137,13 +134,13 @@ func (r *verdictRun) conclude(ctx context.Context) error {
 	}
 	doc.Assumptions = r.loaded.assumptions
 	doc.Seed, doc.Seconds, doc.CPUSeconds = r.flags.seed, r.clock(), r.cpu()
-	if out := r.flags.out; out != "" {
-		if err := fsx.WriteFile(filepath.Join(out, "verdict.json"), func(w io.Writer) error { return jsonx.Write(w, doc) }); err != nil {
-			return err
+	if out := r.flags.out; out != "" && unwritten == nil {
+		unwritten = fsx.WriteFile(filepath.Join(out, "verdict.json"), func(w io.Writer) error { return jsonx.Write(w, doc) })
+		if unwritten == nil {
+			r.say("plans and machines in %s", out)
 		}
-		r.say("plans and machines in %s", out)
 	}
-	return r.print(r.flags.json, doc)
+	return errors.Join(unwritten, r.print(r.flags.json, doc))
 }
 
 // writeAnswers writes the plan and the machine of every answer into the folder, if there

@@ -64,8 +64,8 @@ func (f *workerFlags) check(cmd *cobra.Command) error {
 	switch {
 	case f.hub.URL == "":
 		return usagef("name a hub by --hub")
-	case f.slots < 1:
-		return usagef("--slots %d: want at least 1", f.slots)
+	case f.slots < 1 || f.slots > dispatch.MostSlots:
+		return usagef("--slots %d: want 1 to %d", f.slots, dispatch.MostSlots)
 	case f.measures && changed("slots"):
 		return usagef("--slots: with --hardware a worker measures one placement at a time")
 	}
@@ -147,13 +147,12 @@ func (c *console) keysCommand() *cobra.Command {
 			"each worker. A worker's key lets it take jobs and answer them, and nothing else. The\n" +
 			"folder 'hub' also holds the configuration of a separate nats-server with the same\n" +
 			"rights.",
-		Args: noArguments,
 		RunE: func(*cobra.Command, []string) error {
 			if out == "" {
 				return usagef("name the folder to make by -o")
 			}
-			if k.Workers < 1 {
-				return usagef("--workers %d: want at least 1", k.Workers)
+			if err := k.Validate(); err != nil {
+				return usage(err)
 			}
 			if err := dispatch.WriteKeys(out, k, time.Now()); err != nil {
 				return err

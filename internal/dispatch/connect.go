@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
+	"strconv"
 
 	"github.com/nats-io/nats.go"
 )
@@ -32,21 +33,21 @@ func (a Address) Check() error {
 		return fmt.Errorf("%q is no address of a hub, want nats://HOST:PORT", a.name())
 	case !slices.Contains([]string{"nats", "tls", "ws", "wss"}, u.Scheme):
 		return fmt.Errorf("%q: a hub's address begins with nats://, not %s://", a.name(), u.Scheme)
+	case u.Port() != "":
+		if _, err := strconv.ParseUint(u.Port(), 10, 16); err != nil {
+			return fmt.Errorf("%q: port %s, want at most 65535", a.name(), u.Port())
+		}
 	}
 	return nil
 }
 
-// connect connects and stays connected: after a loss it tries again for ever.
-// failed, if not nil, is told what the hub refused.
-func (a Address) connect(name string, failed func(error)) (*nats.Conn, error) {
-	options := []nats.Option{
+// connect connects and stays connected: after a loss it tries again for ever, unless the hub
+// has refused it twice, after which the connection is closed. more are options beside its own.
+func (a Address) connect(name string, more ...nats.Option) (*nats.Conn, error) {
+	options := append([]nats.Option{
 		nats.Name(name), nats.MaxReconnects(-1), nats.ReconnectWait(signOfLife / 10), nats.Timeout(dialTimeout),
-		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
-			if failed != nil {
-				failed(err)
-			}
-		}),
-	}
+		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}), // else they go to stderr
+	}, more...)
 	keys := a.Keys
 	if a.Hub != nil {
 		keys = a.Hub.keys
@@ -67,19 +68,25 @@ func (a Address) connect(name string, failed func(error)) (*nats.Conn, error) {
 		at = ""
 	}
 	nc, err := nats.Connect(at, options...)
+	if err != nil {
+		return nil, a.refusal(err)
+	}
+	return nc, nil
+}
+
+// refusal says why there is no connection to the hub.
+func (a Address) refusal(err error) error {
 	var dial *net.OpError
 	switch {
-	case err == nil:
-		return nc, nil
-	case errors.Is(err, nats.ErrAuthorization) && keys == "":
-		return nil, fmt.Errorf("hub %s wants a key", a.name())
+	case errors.Is(err, nats.ErrAuthorization) && a.Keys == "":
+		return fmt.Errorf("hub %s wants a key", a.name())
 	case errors.Is(err, nats.ErrAuthorization):
-		return nil, fmt.Errorf("hub %s does not know the key in %s", a.name(), keys)
+		return fmt.Errorf("hub %s does not know the key in %s", a.name(), a.Keys)
 	case errors.As(err, &dial), errors.Is(err, nats.ErrNoServers), errors.Is(err, nats.ErrTimeout):
-		return nil, fmt.Errorf("hub %s: %w (%w)", a.name(), ErrUnreachable, err)
+		return fmt.Errorf("hub %s: %w (%w)", a.name(), ErrUnreachable, err)
 	}
 	// A URL that is none comes back within the error.
-	return nil, fmt.Errorf("hub %s: %s", a.name(), withoutPassword(err.Error()))
+	return fmt.Errorf("hub %s: %s", a.name(), withoutPassword(err.Error()))
 }
 
 var credentials = regexp.MustCompile(`://[^\s"]*@`)

@@ -98,7 +98,7 @@ type WorkerStatus struct {
 // NewController connects to a hub and makes its streams. It lives until Close or
 // the end of ctx.
 func NewController(ctx context.Context, a Address, c ControllerConfig) (*Controller, error) {
-	nc, err := a.connect("placer search", nil)
+	nc, err := a.connect("placer search")
 	if err != nil {
 		return nil, err
 	}

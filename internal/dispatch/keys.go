@@ -16,9 +16,12 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nkeys"
+
+	"placer/internal/faults"
 )
 
 // Names of the files of a folder of keys.
@@ -50,13 +53,26 @@ func DefaultKeys() keysConfig {
 	return keysConfig{Workers: 1, Hosts: []string{"localhost", "127.0.0.1"}, Valid: 365 * 24 * time.Hour}
 }
 
+// mostKeys is the most workers that keys are made for at once: the hub's configuration names
+// each of them.
+const mostKeys = 100_000
+
+// Validate reports every fault.
+func (c keysConfig) Validate() error {
+	var errs faults.List
+	errs.If(c.Workers < 1 || c.Workers > mostKeys, "keys: %d workers, want 1 to %d", c.Workers, mostKeys)
+	errs.If(len(c.Hosts) == 0 || slices.Contains(c.Hosts, ""), "keys: hosts %q, want at least one, and none empty", c.Hosts)
+	errs.If(c.Valid <= 0, "keys: valid for %v, want more than 0", c.Valid)
+	return errors.Join(errs...)
+}
+
 // WriteKeys makes the folder dir with a folder hub for the side of the search
 // and a folder worker-N for each worker: an own authority, whose key is not
 // kept, a certificate for the hub, and an nkey each. dir must not exist. now is
 // the present.
 func WriteKeys(dir string, c keysConfig, now time.Time) error {
-	if c.Workers < 1 || len(c.Hosts) == 0 || c.Valid <= 0 {
-		return fmt.Errorf("keys: %d workers, %d hosts, valid for %v: want at least one of each", c.Workers, len(c.Hosts), c.Valid)
+	if err := c.Validate(); err != nil {
+		return err
 	}
 	if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("keys: %s exists already: keys are never overwritten", dir)

@@ -17,16 +17,19 @@ const (
 
 // Times of the protocol.
 const (
-	ackWait     = 5 * time.Second // a job without a sign of life goes to another worker
-	signOfLife  = ackWait / 3
-	maxDeliver  = 10
-	beatPeriod  = 500 * time.Millisecond
-	beatExpiry  = 6 * time.Second // a worker unheard of for that long does not count
-	dedupe      = 2 * time.Minute // for that long the hub drops a second result of a job
-	dialTimeout = 5 * time.Second
-	maxPayload  = 8 << 20
-	objectAge   = 24 * time.Hour // for that long the hub keeps what no search refers to
-	mostResults = 200_000        // the oldest go first; one has some 200 bytes
+	ackWait    = 5 * time.Second // a job without a sign of life goes to another worker
+	signOfLife = ackWait / 3
+	maxDeliver = 10
+	// refusalPause is how long a slot rests that had to refuse a problem, so that workers
+	// which can do it have its jobs.
+	refusalPause = time.Second
+	beatPeriod   = 500 * time.Millisecond
+	beatExpiry   = 6 * time.Second // a worker unheard of for that long does not count
+	dedupe       = 2 * time.Minute // for that long the hub drops a second result of a job
+	dialTimeout  = 5 * time.Second
+	maxPayload   = 8 << 20
+	objectAge    = 24 * time.Hour // for that long the hub keeps what no search refers to
+	mostResults  = 200_000        // the oldest go first; one has some 200 bytes
 )
 
 // Kind is what a worker can do, and the name of the queue it serves.

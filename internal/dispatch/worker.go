@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -17,6 +18,9 @@ import (
 	"placer/internal/faults"
 	"placer/plan"
 )
+
+// MostSlots is the most slots of a worker.
+const MostSlots = 4096
 
 // WorkerConfig describes a worker.
 type WorkerConfig struct {
@@ -44,7 +48,7 @@ type measurer interface {
 func (c WorkerConfig) validate() error {
 	var errs faults.List
 	errs.If(c.Name == "" || len(c.Kinds) == 0 || c.Evaluator == nil, "worker: name %q, %d kinds, evaluator %t: want all", c.Name, len(c.Kinds), c.Evaluator != nil)
-	errs.If(c.Slots < 1 || c.Slots > 4096, "worker: %d slots, want 1 to 4096", c.Slots)
+	errs.If(c.Slots < 1 || c.Slots > MostSlots, "worker: %d slots, want 1 to %d", c.Slots, MostSlots)
 	return errors.Join(errs...)
 }
 
@@ -73,8 +77,8 @@ type readyProblem struct {
 // keepProblems is how many problems a worker keeps ready.
 const keepProblems = 3
 
-// Work does jobs of the hub at a until ctx ends, which is no error. A hub that
-// goes away is waited for.
+// Work does jobs of the hub at a until ctx ends, which is no error, or the hub refuses the
+// worker. A hub that goes away is waited for.
 func Work(ctx context.Context, a Address, c WorkerConfig) error {
 	if err := c.validate(); err != nil {
 		return err
@@ -83,7 +87,12 @@ func Work(ctx context.Context, a Address, c WorkerConfig) error {
 		c.Log = func(string, ...any) {}
 	}
 	w := &worker{c: c, ranks: map[string][]int32{}, doing: map[string]int{}}
-	nc, err := a.connect("placer worker "+c.Name, func(err error) { c.Log("hub: %v", err) })
+	until := ctx
+	ctx, end := context.WithCancelCause(until)
+	defer end(nil)
+	nc, err := a.connect("placer worker "+c.Name, append(tellLosses(ctx, c.Log), nats.ClosedHandler(func(nc *nats.Conn) {
+		end(a.refusal(cmp.Or(nc.LastError(), nats.ErrConnectionClosed)))
+	}))...)
 	if err != nil {
 		return err
 	}
@@ -99,7 +108,31 @@ func Work(ctx context.Context, a Address, c WorkerConfig) error {
 		wait.Go(func() { w.serve(ctx, k, slots) })
 	}
 	wait.Wait()
+	if until.Err() == nil {
+		return context.Cause(ctx)
+	}
 	return nil
+}
+
+// tellLosses returns the options of a connection that tell log, until ctx ends, what the hub
+// refuses, when it goes away, why it cannot be reached at first, and when it is back.
+func tellLosses(ctx context.Context, log func(string, ...any)) []nats.Option {
+	var told atomic.Bool
+	return []nats.Option{
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { log("hub: %v", err) }),
+		nats.DisconnectErrHandler(func(*nats.Conn, error) {
+			if ctx.Err() == nil {
+				told.Store(false)
+				log("hub: the connection is lost; waiting for it")
+			}
+		}),
+		nats.ReconnectErrHandler(func(_ *nats.Conn, err error) {
+			if !told.Swap(true) {
+				log("hub: %v", err)
+			}
+		}),
+		nats.ReconnectHandler(func(*nats.Conn) { log("hub: connected again") }),
+	}
 }
 
 // beat tells the controllers that the worker lives.
@@ -218,16 +251,16 @@ func (w *worker) do(ctx context.Context, m jetstream.Msg) {
 		}
 	})
 	r := result{ID: j.ID, Worker: w.c.Name}
-	s, err := w.evaluate(ctx, j)
+	s, evaluated := w.evaluate(ctx, j)
 	close(stop)
 	wait.Wait()
 	if ctx.Err() != nil { // another worker may have it at once
 		_ = m.Nak()
 		return
 	}
-	if err != nil {
-		r.Error = err.Error()
-		w.c.Log("job %s: %v", j.ID, err)
+	if evaluated != nil {
+		r.Error = evaluated.Error()
+		w.c.Log("job %s: %v", j.ID, evaluated)
 	}
 	r.Seconds, r.Overflow = s.Value, int64(s.Overflow)
 	data, err := json.Marshal(r)
@@ -242,7 +275,19 @@ func (w *worker) do(ctx context.Context, m jetstream.Msg) {
 	}
 	w.done.Add(1)
 	_ = m.Ack() // if it is lost, the job comes again and its answer is dropped
+	var refused *refusal
+	if errors.As(evaluated, &refused) { // quick answers of this kind would draw all jobs to this worker
+		select {
+		case <-ctx.Done():
+		case <-time.After(refusalPause):
+		}
+	}
 }
+
+// refusal is why a worker evaluates no placement of a problem.
+type refusal struct{ error }
+
+func (r *refusal) Unwrap() error { return r.error }
 
 // evaluate returns the score of j.
 func (w *worker) evaluate(ctx context.Context, j *job) (s plan.Score, err error) {
@@ -342,10 +387,11 @@ func (w *worker) load(ctx context.Context, name string) (plan.Evaluator, error) 
 		return nil, err
 	}
 	e, err := w.c.Evaluator(of)
-	if err == nil {
-		w.c.Log("graph %.12s is ready for %s", p.Graph, p.Kind)
+	if err != nil {
+		return nil, &refusal{err}
 	}
-	return e, err
+	w.c.Log("graph %.12s is ready for %s", p.Graph, p.Kind)
+	return e, nil
 }
 
 // priority returns the ranks of the object of that name; nil for none.

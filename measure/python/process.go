@@ -54,7 +54,7 @@ func Start(ctx context.Context, cfg Config) (*Process, error) {
 	}
 	p := &Process{runtime: cfg.Runtime, command: exec.CommandContext(ctx, cfg.Python, args...), errors: &tail{}}
 	p.command.Stderr = p.errors
-	p.command.WaitDelay = 5 * time.Second
+	p.command.WaitDelay = endsWithin
 	in, err := p.command.StdinPipe()
 	if err != nil {
 		return nil, err
@@ -131,10 +131,17 @@ func (p *Process) Close() error {
 	return p.wait()
 }
 
+// endsWithin is how long a process may take to end once its input has: it is killed then.
+const endsWithin = 5 * time.Second
+
+// wait waits for the process, whose input is closed. What it still writes, or what it has
+// started does, is nobody's.
 func (p *Process) wait() error {
 	if !p.waited {
 		p.waited = true
-		_, _ = io.Copy(io.Discard, p.out)
+		late := time.AfterFunc(endsWithin, func() { _ = p.command.Process.Kill() })
+		defer late.Stop()
+		go func() { _, _ = io.Copy(io.Discard, p.out) }()
 		p.ended = p.command.Wait()
 	}
 	return p.ended

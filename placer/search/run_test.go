@@ -101,6 +101,44 @@ func TestRunGoesOnFromItsBest(t *testing.T) {
 	}
 }
 
+// TestDamagedMemory: a plan that is none ends the search with a word about what was remembered,
+// and the score that it had is not taken for true.
+func TestDamagedMemory(t *testing.T) {
+	full := search(t, context.Background(), testMethods(nil), testConfig(plan.Budget{Evaluations: 400}, 1), nil, nil)
+	best := full.Row("b")
+	for _, c := range []struct {
+		name   string
+		change func(*plan.Outcome)
+		want   string
+	}{
+		{"another device", func(o *plan.Outcome) { o.Device[0] = 77 }, "on device 77"},
+		{"too few devices", func(o *plan.Outcome) { o.Device = o.Device[1:] }, "plan places"},
+		{"priorities that are none", func(o *plan.Outcome) { o.Priority = make([]int32, len(o.Device)) }, "is out of range or taken"},
+		{"another score", func(o *plan.Outcome) { o.Score.Value = 1e-12 }, ""},
+	} {
+		out := plan.Outcome{Decision: plan.Decision{Device: slices.Clone(best.Device)}, Score: best.Score, Evaluations: 10}
+		c.change(&out)
+		memory := &Memory{FirstFeasible: -1, Running: map[string]Remembered{"b": {Outcome: &out}}}
+		k := &clock{}
+		r, err := Search(context.Background(), testProblem(t), testMethods(nil), testConfig(plan.Budget{Seconds: 3}, 1), Host{Clock: k.read, CPU: k.read, Memory: memory})
+		if c.want != "" {
+			if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "method b is damaged") {
+				t.Errorf("%s: error %v, want %q", c.name, err, c.want)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if memory.Running["b"].Outcome.Score.Value != 1e-12 {
+			t.Errorf("%s: what the caller remembers has changed", c.name)
+		}
+		if row := r.Row("b"); row == nil || best.Score.Better(row.Score) {
+			t.Errorf("%s: b's row is %+v, want %v or better", c.name, row, best.Score)
+		}
+	}
+}
+
 func TestCreateRunRefusesFilledFolders(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "x"), nil, 0o644); err != nil {

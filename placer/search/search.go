@@ -38,6 +38,10 @@ func Search(ctx context.Context, p *problem.Problem, methods []Method, c Config,
 	if h.Memory == nil {
 		h.Memory = &Memory{FirstFeasible: -1}
 	}
+	var err error
+	if h.Memory, err = h.Memory.judged(p, h.Measurer != nil); err != nil {
+		return nil, err
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	s := &searcher{

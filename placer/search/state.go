@@ -1,6 +1,11 @@
 package search
 
 import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"placer/placer/problem"
 	"placer/plan"
 )
 
@@ -77,4 +82,35 @@ func (r Remembered) with(out *plan.Outcome, err error) (*plan.Outcome, error) {
 	}
 	out.Evaluations = evaluations
 	return out, nil
+}
+
+// judged returns m with the outcomes of p, each a plan of its graph and, of methods that had
+// not ended, with the score that it has now: what a file claims is not taken for what was
+// found. Measured scores stay.
+func (m *Memory) judged(p *problem.Problem, measured bool) (*Memory, error) {
+	of := Memory{Seconds: m.Seconds, FirstFeasible: m.FirstFeasible, Ended: m.Ended, Running: maps.Clone(m.Running)}
+	for _, methods := range []map[string]Remembered{m.Ended, m.Running} {
+		for _, name := range slices.Sorted(maps.Keys(methods)) {
+			if out := methods[name].Outcome; out != nil {
+				kept := plan.Plan{Decision: out.Decision}
+				if err := kept.Check(p.Graph, p.Machine); err != nil {
+					return nil, fmt.Errorf("what the run remembers of method %s is damaged: %w", name, err)
+				}
+			}
+		}
+	}
+	for name, r := range of.Running {
+		if r.Outcome == nil || measured {
+			continue
+		}
+		out := *r.Outcome
+		d := out.Decision
+		if d.Priority == nil {
+			d.Priority = p.Priority
+		}
+		out.Score = p.Evaluator.Evaluate(d)
+		r.Outcome = &out
+		of.Running[name] = r
+	}
+	return &of, nil
 }

@@ -2,6 +2,7 @@ package sequential
 
 import (
 	"errors"
+	"math"
 
 	"placer/internal/faults"
 	"placer/placer/corpus/families"
@@ -78,6 +79,7 @@ func (c PretrainConfig) Validate() error {
 	errs.If(c.Batch < 1 || c.Samples < 2 || c.Epochs < 1 || c.Pool < 1 || c.Renew < 1 || c.MostRows < 1 || c.Judged < 0, "pretrain: batch %d, epochs %d, pool %d, renew %d and rows %d must be at least 1, samples %d at least 2 and judged graphs %d not negative", c.Batch, c.Epochs, c.Pool, c.Renew, c.MostRows, c.Samples, c.Judged)
 	errs.If(c.Alike < 0 || c.Alike == 1 || c.Alike > c.Samples, "pretrain: %d rollouts by each prior, want 0, or 2 to the %d samples", c.Alike, c.Samples)
 	errs.If(!(c.ImitationRate > 0) || !(c.Rate > 0) || !(c.Clip > 0) || !(c.Entropy >= 0) || !(c.Prior >= 0), "pretrain: learning rates %g and %g and clip %g must be positive, entropy %g and prior %g not negative", c.ImitationRate, c.Rate, c.Clip, c.Entropy, c.Prior)
+	errs.If(math.IsInf(c.ImitationRate+c.Rate+c.Clip+c.Entropy+c.Prior, 1), "pretrain: learning rates %g and %g, clip %g, entropy %g and prior %g must be finite", c.ImitationRate, c.Rate, c.Clip, c.Entropy, c.Prior)
 	return errors.Join(errs...)
 }
 

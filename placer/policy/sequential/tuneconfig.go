@@ -3,6 +3,7 @@ package sequential
 import (
 	"errors"
 	"fmt"
+	"math"
 
 	"placer/internal/faults"
 )
@@ -24,7 +25,7 @@ func DefaultTune() TuneConfig { return TuneConfig{Steps: 49, Elite: 32, Rate: 1,
 // Validate reports every fault.
 func (c TuneConfig) Validate() error {
 	errs := faults.List{c.settings().validate()}
-	errs.If(c.Workers < 1, "finetune: workers %d must be at least 1", c.Workers)
+	errs.If(c.Workers < 1 || c.Workers > 1024, "finetune: %d workers, want 1 to 1024", c.Workers)
 	return errors.Join(errs...)
 }
 
@@ -112,7 +113,7 @@ func (c *tuneSettings) validate() error {
 	if n := min(c.smallSamples, c.manyLogitsSamples, c.largeSamples, c.fewestSamples, c.fewest, c.firstSamples, c.abreast); n < 1 {
 		errs = append(errs, fmt.Errorf("finetune: a round of %d samples, want at least 1", n))
 	}
-	errs.If(!(c.Rate >= 0) || !(c.TiedRate >= 0) || !(c.Perturbation >= 0) || !(c.PerturbedShare >= 0) || !(c.PerturbedShare <= 1), "finetune: rates %g and %g and perturbation %g must not be negative, the share %g of perturbed rollouts 0 to 1", c.Rate, c.TiedRate, c.Perturbation, c.PerturbedShare)
+	errs.If(!(c.Rate >= 0) || math.IsInf(c.Rate, 1) || !(c.TiedRate >= 0) || !(c.Perturbation >= 0) || !(c.PerturbedShare >= 0) || !(c.PerturbedShare <= 1), "finetune: rates %g and %g and perturbation %g must be finite and not negative, the share %g of perturbed rollouts 0 to 1", c.Rate, c.TiedRate, c.Perturbation, c.PerturbedShare)
 	errs.If(!(c.Coolest > 0) || !(c.Coolest <= 1) || !(c.Hottest >= 1), "finetune: temperatures from %g to %g, want more than 0 and around 1", c.Coolest, c.Hottest)
 	errs.If(!(c.smallGraph <= c.largeGraph && c.largeGraph <= c.hugeGraph), "finetune: graphs of %d, %d and %d ops, want them in this order", c.smallGraph, c.largeGraph, c.hugeGraph)
 	return errors.Join(errs...)

@@ -123,7 +123,8 @@ func (r *tuning) restore(ctx context.Context, key string) error {
 	return nil
 }
 
-// check reports whether x is no placement of the problem.
+// check reports whether x is no placement of the problem, or has another score than it says:
+// what a state claims is not taken for what was found.
 func (r *tuning) check(x placement) error {
 	if len(x.Cells) != r.cells.NumUnits() {
 		return fmt.Errorf("finetune: the state places %d cells, the graph has %d", len(x.Cells), r.cells.NumUnits())
@@ -132,6 +133,11 @@ func (r *tuning) check(x placement) error {
 		if devices := r.features.problem.Machine.NumDevices(); int(d) >= devices {
 			return fmt.Errorf("finetune: the state names device %d, the machine has %d", d, devices)
 		}
+	}
+	w, p := r.workers[0], r.features.problem
+	r.expand(x.Cells, w.device)
+	if got := w.evaluator.Evaluate(plan.Decision{Device: w.device, Priority: p.Priority, Fusion: p.Fusion}); got != x.score() {
+		return fmt.Errorf("finetune: the state scores a placement %.9g s and %d B too much, which takes %.9g s and %d B: it was damaged, or another version of this program wrote it; begin anew", x.Seconds, x.Overflow, got.Value, got.Overflow)
 	}
 	return nil
 }

@@ -71,6 +71,20 @@ func TestResumedTuningEndsTheSame(t *testing.T) {
 	if _, err := (Tuner{Policy: pol, Config: quickTune(), From: s}).Place(context.Background(), &apart); err == nil || !strings.Contains(err.Error(), "another contention") {
 		t.Errorf("a state of another contention: %v", err)
 	}
+	for name, change := range map[string]func(s *TuneState){
+		"a best":  func(s *TuneState) { s.Best.Seconds /= 1000 },
+		"a kept":  func(s *TuneState) { s.Elite[1].Seconds /= 2 },
+		"another": func(s *TuneState) { s.Best.Cells[0] ^= 1 },
+	} {
+		x, err := ReadTuneState(all[4], "s")
+		if err != nil {
+			t.Fatal(err)
+		}
+		change(x)
+		if _, err := (Tuner{Policy: pol, Config: quickTune(), From: x}).Place(context.Background(), p); err == nil || !strings.Contains(err.Error(), "it was damaged") {
+			t.Errorf("%s placement with another score: %v", name, err)
+		}
+	}
 	s.Tied = s.Tied[1:]
 	if _, err := (Tuner{Policy: pol, Config: quickTune(), From: s}).Place(context.Background(), p); err == nil {
 		t.Error("a state with a logit missing was taken up")
