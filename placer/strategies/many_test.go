@@ -68,6 +68,14 @@ func TestManyDevices(t *testing.T) {
 			t.Errorf("%s: %s", text, r.Why)
 		}
 	}
+	data := strategy.Mesh{Data: 1024, Pipeline: 1, Tensor: 1}
+	among := map[int]bool{}
+	for _, s := range y.sharedExperts(data) {
+		among[s.Experts] = true
+	}
+	if len(among) != 2 || !among[64] || !among[8] { // all that have experts, and those of a host
+		t.Errorf("experts are shared out among %v", among)
+	}
 	for _, text := range []string{"ddp=1024", "zero-3=1024", "zero-1=512 tp=2", "zero-1=128 1f1b=8 mb=8", "ddp=16 1f1b=32 mb=64 tp=2"} {
 		s, err := strategy.Parse(text)
 		if err != nil {
