@@ -170,7 +170,7 @@ func (c *console) strategies(ctx context.Context, f *strategiesFlags) error {
 	var file *torch.File
 	if f.program != "" {
 		doc.Launch = launched(program, rows, func(r *strategies.Row) (flags string, err error) {
-			flags, err = program.Flags(launch.Run{Strategy: r.Strategy, Batch: batch, Trains: x.Trains(), Mixture: x.Mixture(), Weights: launch.WeightsOf(g), File: f.output})
+			flags, err = program.Flags(launch.Run{Strategy: r.Strategy, Batch: batch, Trains: x.Trains(), Mixture: x.Mixture(), Weights: launch.WeightsOf(g), Layers: x.Layers(r), File: f.output})
 			if err == nil && program.Name == launch.Torch {
 				file, err = byModules(x, r, batch)
 			}

@@ -17,6 +17,7 @@ type Run struct {
 	Trains   bool  // the step has a backward pass
 	Mixture  bool  // the model has experts that replicas could share out
 	Weights  graph.DType
+	Layers   []int  // of the model, that each chunk of its stages has; nil where it is not known
 	File     string // that says the strategy by modules, for torch
 }
 

@@ -127,6 +127,32 @@ func TestFlags(t *testing.T) {
 	}
 }
 
+// TestLayout: Megatron-LM is told of stages that have unequal numbers of layers, with which it would not
+// start, and then not of chunks, which the layout tells.
+func TestLayout(t *testing.T) {
+	p, err := Find("megatron-lm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		strategy string
+		layers   []int
+		want     string
+	}{
+		{"1f1b=4 mb=4", []int{16, 15, 15, 15}, "--pipeline-model-parallel-size 4 --pipeline-model-parallel-layout 'Et*16|t*15|t*15|t*15L' --micro-batch-size 16"},
+		{"interleaved=2 chunks=2 mb=4", []int{2, 2, 2, 1}, "--pipeline-model-parallel-size 2 --pipeline-model-parallel-layout 'Et*2|t*2|t*2|t*1L' --micro-batch-size 16"},
+		{"interleaved=2 chunks=2 mb=4", []int{2, 2, 2, 2}, "--pipeline-model-parallel-size 2 --num-virtual-stages-per-pipeline-rank 2 --micro-batch-size 16"},
+		{"1f1b=4 mb=4", nil, "--pipeline-model-parallel-size 4 --micro-batch-size 16"},
+		{"tp=4 mb=4", []int{61}, "--tensor-model-parallel-size 4 --micro-batch-size 16"},
+	} {
+		r := run(t, c.strategy, 64, true)
+		r.Layers = c.layers
+		if got, err := p.Flags(r); err != nil || got != c.want+" --global-batch-size 64" {
+			t.Errorf("%s: %q, %v, want %q", c.strategy, got, err, c.want)
+		}
+	}
+}
+
 // TestFlagsDivideTheBatch: what a program is told of batches and ranks divides as the strategy does.
 func TestFlagsDivideTheBatch(t *testing.T) {
 	number := func(flags, name string, none int) int {
