@@ -114,6 +114,19 @@ func TestWhyRowsAreRefused(t *testing.T) {
 	if r := comparison(8, "1x100Gb/s", 192).asked(s); !strings.Contains(r.Why, "GPUs of a host share a network card, so that no replica stands for all: machine h100: 64 devices") {
 		t.Errorf("%v with one network card a host: %q", s, r.Why)
 	}
+	for text, want := range map[string]string{
+		"ddp=64":                 "a batch of 7 cannot be divided into the shares of 64 replicas",
+		"tp=64 mb=2":             "a batch of 7 cannot be divided into 2 micro-batches",
+		"ddp=8 cp=2 1f1b=8 mb=2": "a batch of 7 cannot be divided into 2 micro-batches for each of 4 replicas",
+	} {
+		s, err := strategy.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r := comparison(8, "8x400Gb/s", 7).asked(s); r.Why != want {
+			t.Errorf("%s: %q, want %q", text, r.Why, want)
+		}
+	}
 	if r := comparison(8, "8x400Gb/s", 192).asked(s); r.Result == nil {
 		t.Errorf("%v with a network card each: %q", s, r.Why)
 	}
