@@ -20,6 +20,8 @@ type Blocks struct {
 	of []int32 // [N] block of each op of a pass; of what is there once, where it is read first
 	n  int
 	m  *Model
+	// byLayer says that blocks are the graph's layers.
+	byLayer bool
 }
 
 // NewBlocks returns the blocks of m. Stretches are of equal seconds, [N], as near as ops allow.
@@ -35,6 +37,9 @@ func NewBlocks(m *Model, seconds []float64) *Blocks {
 
 // Len returns the number of blocks.
 func (b *Blocks) Len() int { return b.n }
+
+// AreLayers reports whether blocks are the layers that the graph states.
+func (b *Blocks) AreLayers() bool { return b.byLayer }
 
 // layers takes the graph's layers, from 0, if its forward edges allow.
 func (b *Blocks) layers() bool {
@@ -61,7 +66,7 @@ func (b *Blocks) layers() bool {
 	for i := range graph.OpID(g.NumOps()) {
 		b.of[i] = max(0, g.Op(i).Layer-low)
 	}
-	b.n = int(high - low + 1)
+	b.n, b.byLayer = int(high-low+1), true
 	return true
 }
 

@@ -14,6 +14,7 @@ import (
 	"placer/graph/merge"
 	"placer/graph/strategy"
 	"placer/internal/report"
+	"placer/placer/fit"
 	"placer/placer/problem"
 	"placer/placer/strategies"
 	"placer/placer/strategies/launch"
@@ -208,6 +209,7 @@ func (c *console) openStrategies(f *strategiesFlags, program launch.Program) (x 
 		return nil, step, err
 	}
 	c.assumeState(g, &f.graphFlags)
+	c.assumeMasters(g, f, program)
 	if m, err = verdict.InOrder(problem.Source{Graph: g}, m); err != nil {
 		return nil, step, err
 	}
@@ -220,7 +222,7 @@ func (c *console) openStrategies(f *strategiesFlags, program launch.Program) (x 
 // where it is torch; nil otherwise.
 func (f *strategiesFlags) launch(program launch.Program, x *strategies.Comparison, step dividedStep, rows []strategies.Row) (l *report.Launch, file *torch.File) {
 	l = launched(program, rows, func(r *strategies.Row) (flags string, err error) {
-		flags, err = program.Flags(launch.Run{Strategy: r.Strategy, Batch: step.batch, Trains: x.Trains(), Mixture: x.Mixture(), Weights: launch.WeightsOf(step.graph), File: f.output})
+		flags, err = program.Flags(launch.Run{Strategy: r.Strategy, Batch: step.batch, Trains: x.Trains(), Mixture: x.Mixture(), Weights: launch.WeightsOf(step.graph), Layers: x.Layers(r), File: f.output})
 		if err == nil && program.Name == launch.Torch {
 			file, err = byModules(x, r, step.batch)
 		}
@@ -289,6 +291,18 @@ func byModules(x *strategies.Comparison, r *strategies.Row, batch int64) (*torch
 		file.Predicted = torch.Predicted{Step: r.Seconds, Rate: float64(batch) / r.Seconds, Bytes: int64(r.Fullest())}
 	}
 	return file, err
+}
+
+// assumeMasters says that the program holds more than g does.
+func (c *console) assumeMasters(g *graph.Graph, f *strategiesFlags, program launch.Program) {
+	if !program.Masters || !fit.Narrow(g) {
+		return
+	}
+	with := ""
+	if way := f.masterWeights(); way != "" {
+		with = "; predict that with " + way
+	}
+	c.assumed("%s holds state and a copy of the weights in f32, more than is predicted, so that its steps may not fit%s", program.Name, with)
 }
 
 // launched says how a program runs the best of rows that it can run, by the flags of a row that

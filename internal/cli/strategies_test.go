@@ -51,6 +51,27 @@ func TestStrategiesOfUnequalDevices(t *testing.T) {
 	}
 }
 
+// TestProgramsThatHoldMore: where a program holds an optimizer's state in f32 and the prediction does not, a
+// note says so, and how to predict it.
+func TestProgramsThatHoldMore(t *testing.T) {
+	const model = "llama:layers=1,hidden=64,heads=4,kv_heads=4,ffn=32,seq=8,vocab=64,batch=2"
+	for _, c := range []struct {
+		program, model string
+		want           bool
+	}{
+		{"megatron-lm", model, true},
+		{"deepspeed", model, true},
+		{"torchtitan", model, true},
+		{"megatron-lm", model + ",master_weights=true", false},
+		{"megatron-lm", model + ",dtype=f32", false},
+	} {
+		out := command(t, []string{"strategies", "--workload", c.model, "--gpu", "a100", "--gpus", "2", "--strategy", "ddp=2", "--for", c.program})
+		if got := strings.Contains(out, c.program+" holds state and a copy of the weights in f32, more than is predicted"); got != c.want {
+			t.Errorf("%s of %s: noted %v, want %v:\n%s", c.program, c.model, got, c.want, out)
+		}
+	}
+}
+
 // TestStrategiesUsage: what would have been passed over says why it is refused.
 func TestStrategiesUsage(t *testing.T) {
 	for _, c := range []struct{ args, want string }{

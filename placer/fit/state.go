@@ -54,6 +54,11 @@ func OptimizerState(g *graph.Graph, way string) string {
 	return ""
 }
 
+// Narrow reports whether g trains weights of 16 bits that have no copy in f32.
+func Narrow(g *graph.Graph) bool {
+	return slices.ContainsFunc(statesOf(g), func(s state) bool { return s.own > 0 || s == state{trained: true} })
+}
+
 // total is what weights of 16 bits have beside them.
 type total struct {
 	now, other units.Bytes // of state: as it is, and the other way

@@ -33,6 +33,9 @@ func TestOptimizerState(t *testing.T) {
 		if (got == "") != (want == nil) {
 			t.Errorf("%s: %q", name, got)
 		}
+		if narrow := strings.Contains(got, "own type") || strings.Contains(got, "no state"); Narrow(g) != narrow {
+			t.Errorf("%s: narrow is %v, want %v", name, !narrow, narrow)
+		}
 		for _, w := range want {
 			if !strings.Contains(got, w) {
 				t.Errorf("%s: %q, want %q in it", name, got, w)

@@ -225,6 +225,24 @@ func (x *Comparison) Folded(r *Row) (*strategy.Model, *strategy.Step, error) {
 	return m, step, err
 }
 
+// Layers returns how many of the model's layers each chunk of a row's stages has, in the order of chunks;
+// nil where stages are not cut between layers.
+func (x *Comparison) Layers(r *Row) []int {
+	_, blocks, _, err := x.models.of(x.judge, x.models.variant(r.Strategy))
+	if err != nil || !blocks.AreLayers() {
+		return nil
+	}
+	count := make([]int, len(r.Result.Bounds))
+	for k, from := range r.Result.Bounds {
+		to := blocks.Len()
+		if k+1 < len(count) {
+			to = r.Result.Bounds[k+1]
+		}
+		count[k] = to - from
+	}
+	return count
+}
+
 // asked simulates s as it is, whether it fits or not. One device is the first of several, as in the
 // row of that name.
 func (x *Comparison) asked(s strategy.Strategy) Row {

@@ -130,3 +130,38 @@ func TestHybridsInterleave(t *testing.T) {
 		t.Errorf("the row has %v, %v", row.Strategy, row.Result)
 	}
 }
+
+// TestLayers: a row says how many layers each chunk of its stages has, in all those of the model, and
+// nothing where stages are not cut between layers.
+func TestLayers(t *testing.T) {
+	for _, c := range []struct {
+		model, strategy string
+		chunks, layers  int
+	}{
+		{"llama:layers=5,hidden=64,heads=4,kv_heads=4,ffn=64,seq=16,vocab=100", "1f1b=2 mb=2", 2, 5},
+		{"llama:layers=5,hidden=64,heads=4,kv_heads=4,ffn=64,seq=16,vocab=100", "interleaved=2 chunks=2 mb=2", 4, 5},
+		{"llama:layers=5,hidden=64,heads=4,kv_heads=4,ffn=64,seq=16,vocab=100", "ddp=2", 1, 5},
+		{small[4], "1f1b=2 mb=2", 0, 0}, // its layers lead forth and back in time
+	} {
+		s, err := strategy.Parse(c.strategy)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x, err := NewComparison(source(), family(c.model), written(t, "h100", 2, 1, "", true), Config{Batch: 8, Strategy: &s, Clock: func() float64 { return 0 }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := x.asked(s)
+		if r.Result == nil {
+			t.Fatalf("%s: %s", c.strategy, r.Why)
+		}
+		sum := 0
+		got := x.Layers(&r)
+		for _, n := range got {
+			sum += n
+		}
+		if len(got) != c.chunks || sum != c.layers {
+			t.Errorf("%s of %s: layers %v, want %d in %d chunks", c.strategy, c.model, got, c.layers, c.chunks)
+		}
+	}
+}

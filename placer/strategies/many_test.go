@@ -44,15 +44,37 @@ func TestFewStreams(t *testing.T) {
 }
 
 // TestManyDevices: on as many devices as machines may have, rows that one replica stands for are there,
-// and others say why they are not.
+// experts shared out between hosts too, and others say why they are not.
 func TestManyDevices(t *testing.T) {
 	m := written(t, "h100", 8, hw.MaxDevices/8, "8x400Gb/s", true)
 	if m.NumDevices() != hw.MaxDevices {
 		t.Fatalf("%d devices", m.NumDevices())
 	}
-	x, err := NewComparison(source(), family("llama:layers=64,hidden=64,heads=2,kv_heads=2,ffn=64,seq=16,vocab=100"), m, Config{Batch: 1024, Clock: func() float64 { return 0 }})
-	if err != nil {
-		t.Fatal(err)
+	comparison := func(name string) *Comparison {
+		x, err := NewComparison(source(), family(name), m, Config{Batch: 1024, Clock: func() float64 { return 0 }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return x
+	}
+	x := comparison("llama:layers=64,hidden=64,heads=2,kv_heads=2,ffn=64,seq=16,vocab=100")
+	y := comparison("moe:layers=8,hidden=64,heads=2,kv_heads=2,ffn=64,seq=16,vocab=100,experts=64,top_k=2,grouped=true")
+	for _, text := range []string{"ddp=1024 ep=64", "zero-1=128 ep=64 1f1b=8 mb=8"} {
+		s, err := strategy.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r := y.asked(s); r.Result == nil || r.Overflow > 0 {
+			t.Errorf("%s: %s", text, r.Why)
+		}
+	}
+	data := strategy.Mesh{Data: 1024, Pipeline: 1, Tensor: 1}
+	among := map[int]bool{}
+	for _, s := range y.sharedExperts(data) {
+		among[s.Experts] = true
+	}
+	if len(among) != 2 || !among[64] || !among[8] { // all that have experts, and those of a host
+		t.Errorf("experts are shared out among %v", among)
 	}
 	for _, text := range []string{"ddp=1024", "zero-3=1024", "zero-1=512 tp=2", "zero-1=128 1f1b=8 mb=8", "ddp=16 1f1b=32 mb=64 tp=2"} {
 		s, err := strategy.Parse(text)
@@ -64,18 +86,13 @@ func TestManyDevices(t *testing.T) {
 			t.Errorf("%s: %s", text, r.Why)
 		}
 	}
-	for text, why := range map[string]string{
-		"ddp=16 1f1b=64 mb=64": "64 stages, want at most 32",
-		"ddp=1024 ep":          "no replica stands for all",
-	} {
-		s, err := strategy.Parse(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		x.c.Strategy = &s
-		if r := x.Rows(context.Background(), nil)[0]; r.Result != nil || !strings.Contains(r.Why, why) {
-			t.Errorf("%v: %v, %s, want %q", s, r.Result, r.Why, why)
-		}
+	s, err := strategy.Parse("ddp=16 1f1b=64 mb=64")
+	if err != nil {
+		t.Fatal(err)
+	}
+	x.c.Strategy = &s
+	if r := x.Rows(context.Background(), nil)[0]; r.Result != nil || r.Why != "64 stages, want at most 32" {
+		t.Errorf("%v: %v, %s", s, r.Result, r.Why)
 	}
 }
 
@@ -96,6 +113,19 @@ func TestWhyRowsAreRefused(t *testing.T) {
 	}
 	if r := comparison(8, "1x100Gb/s", 192).asked(s); !strings.Contains(r.Why, "GPUs of a host share a network card, so that no replica stands for all: machine h100: 64 devices") {
 		t.Errorf("%v with one network card a host: %q", s, r.Why)
+	}
+	for text, want := range map[string]string{
+		"ddp=64":                 "a batch of 7 cannot be divided into the shares of 64 replicas",
+		"tp=64 mb=2":             "a batch of 7 cannot be divided into 2 micro-batches",
+		"ddp=8 cp=2 1f1b=8 mb=2": "a batch of 7 cannot be divided into 2 micro-batches for each of 4 replicas",
+	} {
+		s, err := strategy.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r := comparison(8, "8x400Gb/s", 7).asked(s); r.Why != want {
+			t.Errorf("%s: %q, want %q", text, r.Why, want)
+		}
 	}
 	if r := comparison(8, "8x400Gb/s", 192).asked(s); r.Result == nil {
 		t.Errorf("%v with a network card each: %q", s, r.Why)

@@ -70,6 +70,8 @@ func tables() []measured {
 			{2 * mib, 18.6}, {8 * mib, 47.0}, {32 * mib, 112.6}}},
 		{"2 hosts of 8 x H200, 8 x 400 Gb/s each", "nccl-tests 2.18.3, NCCL 2.30.4, a process for each host; notes on containers with NVIDIA's tools for RDMA", template("h200", 8, 2, "8x400Gb/s", true), strategy.AllReduce, false, 0.65, 0.35, []point{
 			{kib, 43.74}, {64 * kib, 65.48}, {256 * kib, 63.42}, {mib, 77.16}, {4 * mib, 105.58}, {8 * mib, 149.06}, {32 * mib, 277.0}, {128 * mib, 747.72}, {512 * mib, 2322.37}, {2 * gib, 8501.88}, {8 * gib, 33208}}},
+		{"8 hosts of 8 x H800, all-to-all", "nccl-tests; NVIDIA/nccl, issue 1531, which does not name the NICs: those of a DGX are taken", template("h100", 8, 8, "8x400Gb/s", true), strategy.AllToAll, false, 0.25, 0.25, []point{
+			{8 * mib, 295.6}}},
 		{"4 x V100 PCIe 3.0", "nccl-tests, NCCL 2.8.3; the University of Sheffield's HPC documentation, Bessemer, node 026", template("v100", 4, 1, "", false), strategy.AllReduce, false, 0.45, 0.2, []point{
 			{8, 13.39}, {8 * kib, 15.91}, {64 * kib, 30.96}, {128 * kib, 49.39}, {256 * kib, 68.22}, {512 * kib, 86.15}, {mib, 156.3}, {4 * mib, 647.9}, {16 * mib, 2660.4}, {128 * mib, 21352}}},
 	}

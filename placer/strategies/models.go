@@ -11,6 +11,7 @@ import (
 	"placer/graph/remat"
 	"placer/graph/strategy"
 	"placer/hw"
+	"placer/internal/words"
 	"placer/roofline"
 	"placer/units"
 )
@@ -211,7 +212,7 @@ func (x *models) opsOf(j *Judge, s strategy.Strategy) int {
 // derive is step, folded or not.
 func (x *models) derive(j *Judge, s strategy.Strategy, fold bool) (*strategy.Step, error) {
 	if parts := int64(s.Parts()); parts > x.batch || x.batch%parts != 0 {
-		return nil, fmt.Errorf("a batch of %d cannot be divided into %d micro-batches of each of %d replicas", x.batch, s.MicroBatches, s.Data/max(1, s.Context))
+		return nil, fmt.Errorf("a batch of %d cannot be divided into %s", x.batch, shares(s))
 	}
 	ranks := s.Ranks()
 	if fold {
@@ -239,6 +240,18 @@ func (x *models) derive(j *Judge, s strategy.Strategy, fold bool) (*strategy.Ste
 
 // tooManyStages says so of that many.
 func tooManyStages(n int) string { return fmt.Sprintf("%d stages, want at most %d", n, hw.MaxPlaced/2) }
+
+// shares names the parts that s divides samples into.
+func shares(s strategy.Strategy) string {
+	micro, replicas := words.Count(s.MicroBatches, "micro-batch", "micro-batches"), s.Parts()/s.MicroBatches
+	switch {
+	case replicas == 1:
+		return micro
+	case s.MicroBatches == 1:
+		return fmt.Sprintf("the shares of %d replicas", replicas)
+	}
+	return fmt.Sprintf("%s for each of %d replicas", micro, replicas)
+}
 
 // emit is Judge.emit, with the step of the micro-batches of all replicas that share experts out.
 func (x *models) emit(j *Judge, m *strategy.Model, blocks *strategy.Blocks, s strategy.Strategy, bounds []int, fold bool) (*strategy.Step, error) {

@@ -79,11 +79,10 @@ func (f *fabric) rate() float64 {
 	return min(f.bus, f.wire)
 }
 
-// nccl returns how long c takes in f by the quickest algorithm and protocol, and +Inf for what NCCL has
-// no collective for: all-to-alls between hosts are sends.
+// nccl returns how long c takes in f by the quickest algorithm and protocol.
 func (f *fabric) nccl(c strategy.Collective) float64 {
 	if c.Kind == strategy.AllToAll && f.hosts > 1 {
-		return math.Inf(1)
+		return f.launch + f.sends(c)
 	}
 	return f.launch + min(f.ring(c), f.tree(c), f.nvls(c))
 }

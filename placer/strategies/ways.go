@@ -104,7 +104,8 @@ func (x *Comparison) experts() int {
 func (x *Comparison) Mixture() bool { return x.experts() > 1 }
 
 // sharedExperts are the ways in which the replicas of a mesh share experts out: among all of
-// them, or else among as many as divide both.
+// them, or else among as many as divide both, and where these are on several hosts among those of one,
+// who send rows over its own links.
 func (x *Comparison) sharedExperts(mesh strategy.Mesh) (all []strategy.Strategy) {
 	experts := x.experts()
 	n := divisor(mesh.Data, experts)
@@ -115,8 +116,16 @@ func (x *Comparison) sharedExperts(mesh strategy.Mesh) (all []strategy.Strategy)
 	if mesh.Data == mesh.Ranks() && x.ahead == nil {
 		shardings = append(shardings, strategy.ShardAll)
 	}
+	among := []int{n}
+	if f, ok := x.judge.fabricOf(mesh, strategy.Collective{Axis: strategy.ExpertAxis, Ranks: n}); ok && f.hosts > 1 {
+		if near := divisor(n, f.local()); near > 1 {
+			among = append(among, near)
+		}
+	}
 	for _, sharding := range shardings {
-		all = append(all, x.divided(strategy.Strategy{Mesh: mesh, Sharding: sharding, Experts: n, Schedule: strategy.OneFOneB, Chunks: 1, Bucket: strategy.DefaultBucket})...)
+		for _, n := range among {
+			all = append(all, x.divided(strategy.Strategy{Mesh: mesh, Sharding: sharding, Experts: n, Schedule: strategy.OneFOneB, Chunks: 1, Bucket: strategy.DefaultBucket})...)
+		}
 	}
 	return all
 }

@@ -17,6 +17,7 @@ type Run struct {
 	Trains   bool  // the step has a backward pass
 	Mixture  bool  // the model has experts that replicas could share out
 	Weights  graph.DType
+	Layers   []int  // of the model, that each chunk of its stages has; nil where it is not known
 	File     string // that says the strategy by modules, for torch
 }
 
@@ -46,6 +47,9 @@ type Program struct {
 	// Merges says that it merges the products of queries, keys and values, and of gate and up, when
 	// it loads weights.
 	Merges bool
+	// Masters says that by its flags it holds weights, or copies of those of 16 bits, and the optimizer's
+	// state in f32.
+	Masters bool
 	// flags returns what makes the program run r, or why it cannot.
 	flags func(r Run) ([]string, error)
 }
@@ -56,11 +60,11 @@ const Torch = "torch"
 
 // programs are those that are known, by name.
 var programs = []Program{
-	{"deepspeed", false, deepSpeed},
-	{"megatron-lm", false, megatronLM},
-	{Torch, false, torch},
-	{"torchtitan", false, torchtitan},
-	{"vllm", true, vLLM},
+	{Name: "deepspeed", Masters: true, flags: deepSpeed},
+	{Name: "megatron-lm", Masters: true, flags: megatronLM},
+	{Name: Torch, flags: torch},
+	{Name: "torchtitan", Masters: true, flags: torchtitan},
+	{Name: "vllm", Merges: true, flags: vLLM},
 }
 
 // Names returns the names of programs, sorted.

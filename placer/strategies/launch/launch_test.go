@@ -75,10 +75,10 @@ func TestFlags(t *testing.T) {
 		{"megatron-lm", "zero-3=8", true, "--use-distributed-optimizer --use-megatron-fsdp --data-parallel-sharding-strategy optim_grads_params --no-gradient-accumulation-fusion --ckpt-format fsdp_dtensor --micro-batch-size 8 --global-batch-size 64"},
 		{"megatron-lm", "tp=8 vocab sp mb=4 recompute=selective", true, "--tensor-model-parallel-size 8 --sequence-parallel --recompute-granularity selective --micro-batch-size 16 --global-batch-size 64"},
 		{"megatron-lm", "gpipe=4 mb=8", true, "!1F1B"},
-		{"megatron-lm", "zero-1=8 ep=4 mb=4", true, "--expert-model-parallel-size 4 --use-distributed-optimizer --overlap-grad-reduce --micro-batch-size 2 --global-batch-size 64"},
-		{"megatron-lm", "ddp=4 ep tp=2 vocab sp", true, "--tensor-model-parallel-size 2 --sequence-parallel --expert-model-parallel-size 4 --expert-tensor-parallel-size 2 --overlap-grad-reduce --micro-batch-size 16 --global-batch-size 64"},
+		{"megatron-lm", "zero-1=8 ep=4 mb=4", true, "--expert-model-parallel-size 4 --moe-token-dispatcher-type alltoall --use-distributed-optimizer --overlap-grad-reduce --micro-batch-size 2 --global-batch-size 64"},
+		{"megatron-lm", "ddp=4 ep tp=2 vocab sp", true, "--tensor-model-parallel-size 2 --sequence-parallel --expert-model-parallel-size 4 --expert-tensor-parallel-size 2 --moe-token-dispatcher-type alltoall --overlap-grad-reduce --micro-batch-size 16 --global-batch-size 64"},
 		{"megatron-lm", "ddp=4 ep tp=2", true, "!splits sequences"},
-		{"megatron-lm", "zero-3=8 ep", true, "--expert-model-parallel-size 8 --use-distributed-optimizer --use-megatron-fsdp --data-parallel-sharding-strategy optim_grads_params --no-gradient-accumulation-fusion --ckpt-format fsdp_dtensor --micro-batch-size 8 --global-batch-size 64"},
+		{"megatron-lm", "zero-3=8 ep", true, "--expert-model-parallel-size 8 --moe-token-dispatcher-type alltoall --use-distributed-optimizer --use-megatron-fsdp --data-parallel-sharding-strategy optim_grads_params --no-gradient-accumulation-fusion --ckpt-format fsdp_dtensor --micro-batch-size 8 --global-batch-size 64"},
 		{"torchtitan", "ddp=8 ep", true, "!shard parameters"},
 		{"torchtitan", "zero-3=4 ep=2 tp=2", true, "--parallelism.data_parallel_replicate_degree 1 --parallelism.data_parallel_shard_degree 4 --parallelism.tensor_parallel_degree 2 --parallelism.expert_parallel_degree 2 --parallelism.expert_tensor_parallel_degree 2 --training.local_batch_size 16 --training.global_batch_size 64 --activation_checkpoint.mode none"},
 		{"deepspeed", "zero-1=8 ep", true, "!ep_size=8"},
@@ -94,6 +94,8 @@ func TestFlags(t *testing.T) {
 		{"torchtitan", "zero-3=4 1f1b=2 mb=8 recompute", true, "--parallelism.data_parallel_replicate_degree 1 --parallelism.data_parallel_shard_degree 4 --parallelism.fsdp_reshard_after_forward always --parallelism.pipeline_parallel_degree 2 --parallelism.pipeline_parallel_schedule 1F1B --parallelism.pipeline_parallel_microbatch_size 2 --training.local_batch_size 16 --training.global_batch_size 64 --activation_checkpoint.mode full"},
 		{"torchtitan", "ddp=2 tp=4 mb=4", true, "--parallelism.data_parallel_replicate_degree 2 --parallelism.data_parallel_shard_degree 1 --parallelism.tensor_parallel_degree 4 --training.local_batch_size 8 --training.global_batch_size 64 --activation_checkpoint.mode none"},
 		{"torchtitan", "zero-1=8", true, "!gradients"},
+		{"torchtitan", "zero-3=2 interleaved=4 chunks=2 mb=4", true, "--parallelism.data_parallel_replicate_degree 1 --parallelism.data_parallel_shard_degree 2 --parallelism.fsdp_reshard_after_forward always --parallelism.pipeline_parallel_degree 4 --parallelism.pipeline_parallel_schedule Interleaved1F1B --parallelism.pipeline_parallel_microbatch_size 8 --training.local_batch_size 32 --training.global_batch_size 64 --activation_checkpoint.mode none"},
+		{"torchtitan", "interleaved=4 chunks=4 mb=4", true, "!two stages"},
 		{"torchtitan", "tp=8 recompute=selective", true, "!selectively"},
 		{"torch", "zero-3=2 tp=4 vocab sp mb=4 recompute", true, "torchrun --nproc-per-node 8 -m placer_torch distribute --model PKG.MODULE:FUNCTION --strategy strategy.json"},
 		{"torch", "1f1b=4 tp=2 mb=4", true, "torchrun --nproc-per-node 8 -m placer_torch distribute --model PKG.MODULE:FUNCTION --strategy strategy.json"},
@@ -122,6 +124,32 @@ func TestFlags(t *testing.T) {
 	}
 	if _, err := Find("fairscale"); err == nil || !strings.Contains(err.Error(), "deepspeed, megatron-lm, torch, torchtitan, vllm") {
 		t.Errorf("an unknown program: %v", err)
+	}
+}
+
+// TestLayout: Megatron-LM is told of stages that have unequal numbers of layers, with which it would not
+// start, and then not of chunks, which the layout tells.
+func TestLayout(t *testing.T) {
+	p, err := Find("megatron-lm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		strategy string
+		layers   []int
+		want     string
+	}{
+		{"1f1b=4 mb=4", []int{16, 15, 15, 15}, "--pipeline-model-parallel-size 4 --pipeline-model-parallel-layout 'Et*16|t*15|t*15|t*15L' --micro-batch-size 16"},
+		{"interleaved=2 chunks=2 mb=4", []int{2, 2, 2, 1}, "--pipeline-model-parallel-size 2 --pipeline-model-parallel-layout 'Et*2|t*2|t*2|t*1L' --micro-batch-size 16"},
+		{"interleaved=2 chunks=2 mb=4", []int{2, 2, 2, 2}, "--pipeline-model-parallel-size 2 --num-virtual-stages-per-pipeline-rank 2 --micro-batch-size 16"},
+		{"1f1b=4 mb=4", nil, "--pipeline-model-parallel-size 4 --micro-batch-size 16"},
+		{"tp=4 mb=4", []int{61}, "--tensor-model-parallel-size 4 --micro-batch-size 16"},
+	} {
+		r := run(t, c.strategy, 64, true)
+		r.Layers = c.layers
+		if got, err := p.Flags(r); err != nil || got != c.want+" --global-batch-size 64" {
+			t.Errorf("%s: %q, %v, want %q", c.strategy, got, err, c.want)
+		}
 	}
 }
 

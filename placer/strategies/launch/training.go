@@ -3,6 +3,8 @@ package launch
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"placer/graph"
 	"placer/graph/strategy"
@@ -12,10 +14,11 @@ var errServes = errors.New("it trains, and the step is a forward pass alone")
 
 // megatronLM returns flags of Megatron-LM's pretrain scripts (NVIDIA/Megatron-LM,
 // megatron/training/arguments.py at d98e8a6). It splits vocabularies wherever it splits products,
-// and gives stages equal numbers of layers unless told otherwise. Gradients are reduced beside the
+// and gives stages equal numbers of layers unless told otherwise, and does not start where there are none. Gradients are reduced beside the
 // backward pass where it is told so, or where its FSDP shards them, which asserts that checkpoints
 // are of its own format. Gradients of bf16 weights it adds up and reduces in f32 unless told
-// otherwise; here they have the weights' type.
+// otherwise; here they have the weights' type. Rows go to experts by all-to-alls where it is told so,
+// else every rank gathers those of all.
 func megatronLM(r Run) ([]string, error) {
 	s := r.Strategy
 	switch {
@@ -35,11 +38,16 @@ func megatronLM(r Run) ([]string, error) {
 	if s.Experts > 0 { // products of experts are split as others are
 		l.size("--expert-model-parallel-size", s.Experts)
 		l.size("--expert-tensor-parallel-size", s.Tensor)
+		l.set(true, "--moe-token-dispatcher-type", "alltoall")
 	}
 	if s.Context > 0 {
 		l.set(true, "--context-parallel-size", fmt.Sprint(s.Context), "--cp-comm-type", "all_gather")
 	}
-	l.size("--num-virtual-stages-per-pipeline-rank", s.Chunks)
+	if s.Pipeline > 1 && unequal(r.Layers) {
+		l.set(true, "--pipeline-model-parallel-layout", layout(r.Layers))
+	} else {
+		l.size("--num-virtual-stages-per-pipeline-rank", s.Chunks)
+	}
 	if s.Data > 1 {
 		l.set(s.Sharding != strategy.Replicated, "--use-distributed-optimizer")
 		switch s.Sharding {
@@ -55,6 +63,22 @@ func megatronLM(r Run) ([]string, error) {
 	l.set(s.Recompute == strategy.RecomputeSelective, "--recompute-granularity", "selective")
 	l.set(true, "--micro-batch-size", fmt.Sprint(r.micro()), "--global-batch-size", fmt.Sprint(r.Batch))
 	return l, nil
+}
+
+// unequal reports whether chunks have different numbers of layers.
+func unequal(layers []int) bool {
+	return len(layers) > 0 && slices.Max(layers) > slices.Min(layers)
+}
+
+// layout returns a pipeline's layout as Megatron-LM reads it
+// (megatron/core/transformer/pipeline_parallel_layer_layout.py): chunks in their order, E the embedding, t*N so
+// many layers, L the loss. It tells the chunks of a rank too.
+func layout(layers []int) string {
+	parts := make([]string, len(layers))
+	for k, n := range layers {
+		parts[k] = fmt.Sprintf("t*%d", n)
+	}
+	return "'E" + strings.Join(parts, "|") + "L'"
 }
 
 // fsdp adds the flags of Megatron-FSDP where it shards what is named.
@@ -82,7 +106,9 @@ func torch(r Run) ([]string, error) {
 
 // torchtitan returns flags of torchtitan's train.py (pytorch/torchtitan,
 // torchtitan/config/job_config.py of 0.2). In a pipeline it keeps parameters that it has gathered
-// unless told otherwise. Where it splits products it splits sequences and the loss too.
+// unless told otherwise. Where it splits products it splits sequences and the loss too. A rank has two
+// stages of an interleaved pipeline, other numbers follow from layers that are counted for each stage
+// (pipeline_llm).
 func torchtitan(r Run) ([]string, error) {
 	s := r.Strategy
 	switch {
@@ -92,8 +118,8 @@ func torchtitan(r Run) ([]string, error) {
 		return nil, errors.New("it shards gradients where it shards the optimizer's state")
 	case s.Recompute == strategy.RecomputeSelective:
 		return nil, errors.New("what it computes again selectively are other ops than attention's")
-	case s.Pipeline == 1 && s.Chunks > 1:
-		return nil, errors.New("it has no chunks without a pipeline")
+	case s.Chunks > 2:
+		return nil, errors.New("a rank has two stages of an interleaved pipeline unless pipeline_parallel_layers_per_stage says otherwise, which depends on how its model counts layers")
 	case s.Context > 0 && s.Sharding == strategy.Replicated:
 		return nil, errors.New("it shards parameters where it shares tokens out")
 	case s.Experts > 0 && s.Sharding == strategy.Replicated:
