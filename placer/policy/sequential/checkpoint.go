@@ -29,11 +29,14 @@ type checkpointHeader struct {
 	Seconds float64         `json:"seconds"` // of training so far; the caller's to set
 	Samples int             `json:"samples"`
 	Graphs  []trainingGraph `json:"graphs"`
+	// Teacher is the evaluations of the search that is imitated; 0 where an earlier
+	// version did not say, and of a corpus, which needs none.
+	Teacher int `json:"teacher,omitempty"`
 }
 
 func (t *pretraining) checkpoint() *Checkpoint {
 	return &Checkpoint{
-		checkpointHeader{Columns: featuresVersion, Config: t.c, Step: t.step, Samples: t.samples, Graphs: t.graphs},
+		checkpointHeader{Columns: featuresVersion, Config: t.c, Step: t.step, Samples: t.samples, Graphs: t.graphs, Teacher: t.teacher()},
 		nn.Checkpoint(t.trainer.policy.net.params, t.trainer.adam, nil),
 	}
 }
@@ -74,6 +77,14 @@ func checkpointOf(f *safetensors.File, name string) (*Checkpoint, error) {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return &Checkpoint{h, f}, nil
+}
+
+// teacher returns the evaluations of the search that t imitates, 0 where it has a corpus.
+func (t *pretraining) teacher() int {
+	if t.c.Corpus != "" {
+		return 0
+	}
+	return t.host.TeacherBudget.Evaluations
 }
 
 // restore puts the run t where c was.

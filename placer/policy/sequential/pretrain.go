@@ -85,6 +85,9 @@ func Pretrain(ctx context.Context, c PretrainConfig, from *Checkpoint, host Host
 	if got := corpus.Fingerprint(host.Problems); got != c.Corpus {
 		return nil, fmt.Errorf("pretrain: the configuration is for the problems %q, not for %q", c.Corpus, got)
 	}
+	if from != nil && from.Teacher != 0 && from.Teacher != t.teacher() {
+		return nil, fmt.Errorf("checkpoint: its run imitates a search of %d evaluations, not of %d", from.Teacher, t.teacher())
+	}
 	for t.step < c.Total() && (host.Share == nil || host.Share() < 1) {
 		p, err := t.advance(ctx)
 		if err != nil {

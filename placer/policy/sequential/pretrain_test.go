@@ -63,6 +63,11 @@ func TestResumedPretrainingEndsTheSame(t *testing.T) {
 	if _, err := Pretrain(context.Background(), other, k, quickHost(nil)); err == nil {
 		t.Error("a checkpoint of another configuration was taken up")
 	}
+	taught := quickHost(nil)
+	taught.TeacherBudget.Evaluations++
+	if _, err := Pretrain(context.Background(), quick(), k, taught); err == nil || !strings.Contains(err.Error(), "imitates a search of 30 evaluations, not of 31") {
+		t.Errorf("a checkpoint of another teacher: %v", err)
+	}
 }
 
 func TestInterruptedPretrainingSaves(t *testing.T) {
