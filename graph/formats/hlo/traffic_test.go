@@ -1,0 +1,79 @@
+package hlo
+
+import (
+	"strings"
+	"testing"
+
+	"placer/units"
+)
+
+// What is written into an array in place, and a part that is taken of one, costs its own
+// bytes, in fusions too: a loop over layers reads the weights of one in each iteration.
+func TestTrafficOfParts(t *testing.T) {
+	const sum = "s {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT c = f32[] add(a, b)\n}\n"
+	const last = "s {\n  a = f32[] parameter(0)\n  ROOT b = f32[] parameter(1)\n}\n"
+	const attributes = ", update_window_dims={1}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=s"
+	fused := func(body string) string {
+		return "f {\n  p = f32[100,64] parameter(0)\n  q = f32[1,64] parameter(1)\n  i = s32[] parameter(2)\n  z = s32[] constant(0)\n" + body + "}\n"
+	}
+	entry := func(root string) string {
+		return "ENTRY e {\n  w = f32[100,64] parameter(0)\n  u = f32[1,64] parameter(1)\n  i = s32[] parameter(2)\n  at = s32[1,1] parameter(3)\n  ROOT r = " + root + "\n}\n"
+	}
+	const row, whole = 64 * 4, 100 * 64 * 4
+	for name, c := range map[string]struct {
+		text string
+		want units.Bytes
+	}{
+		"sum into rows":    {sum + entry("f32[100,64] scatter(w, at, u)"+attributes), 3*row + 4},
+		"write rows":       {last + entry("f32[100,64] scatter(w, at, u)"+attributes), 2*row + 4},
+		"take in a fusion": {fused("  v = f32[1,64] dynamic-slice(p, i, z), dynamic_slice_sizes={1,64}\n  ROOT y = f32[1,64] add(v, q)\n") + entry("f32[1,64] fusion(w, u, i), kind=kLoop, calls=f"), 3*row + 4},
+		"take of a view":   {fused("  o = f32[100,8,8] bitcast(p)\n  v = f32[1,8,8] dynamic-slice(o, i, z, z), dynamic_slice_sizes={1,8,8}\n  x = f32[1,64] bitcast(v)\n  ROOT y = f32[1,64] add(x, q)\n") + entry("f32[1,64] fusion(w, u, i), kind=kLoop, calls=f"), 3*row + 4},
+		"take and read":    {fused("  v = f32[1,64] dynamic-slice(p, i, z), dynamic_slice_sizes={1,64}\n  y = f32[1,64] add(v, q)\n  ROOT all = f32[100,64] negate(p)\n") + entry("f32[100,64] fusion(w, u, i), kind=kLoop, calls=f"), 2*whole + row + 4},
+		"write in place":   {fused("  y = f32[1,64] negate(q)\n  ROOT n = f32[100,64] dynamic-update-slice(p, y, i, z)\n") + entry("f32[100,64] fusion(w, u, i), kind=kLoop, calls=f"), 2*row + 4},
+		"write one of two": {fused("  y = f32[1,64] negate(q)\n  n = f32[100,64] dynamic-update-slice(p, y, i, z)\n  ROOT t = (f32[1,64], f32[100,64]) tuple(y, n)\n") + entry("(f32[1,64], f32[100,64]) fusion(w, u, i), kind=kLoop, calls=f"), 3*row + 4},
+	} {
+		g, _, err := Import([]byte("HloModule m\n"+c.text), "f", nil)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if r := named(t, g, "r"); r.Bytes != c.want {
+			t.Errorf("%s: %d bytes, want %d", name, r.Bytes, c.want)
+		}
+	}
+}
+
+// Keys and values of requests of several lengths are written by a scatter.
+func TestScatteredCacheIsNoWeight(t *testing.T) {
+	text := `HloModule decode, input_output_alias={ {0}: (1, {}, may-alias), {2}: (0, {}, may-alias) }
+s {
+  a = f32[] parameter(0)
+  ROOT b = f32[] parameter(1)
+}
+ENTRY e {
+  w = f32[8,8] parameter(0)
+  cache = f32[32,8] parameter(1)
+  x = f32[2,8] parameter(2)
+  at = s32[2,1] parameter(3)
+  k = f32[2,8] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  next = f32[32,8] scatter(cache, at, k), update_window_dims={1}, inserted_window_dims={0}, scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=s
+  scores = f32[2,32] dot(k, next), lhs_contracting_dims={1}, rhs_contracting_dims={1}
+  kept = f32[8,8] add(w, w)
+  ROOT t = (f32[32,8], f32[2,32], f32[8,8]) tuple(next, scores, kept)
+}
+`
+	g, _, err := Import([]byte(text), "f", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c, w := named(t, g, "cache"), named(t, g, "w"); c.Params != 0 || c.Resident != 32*8*4 || w.Params != 64 {
+		t.Errorf("cache %+v, weight %+v", c, w)
+	}
+	// A table that rows are added to learns: an embedding.
+	text = strings.Replace(text, "ROOT b = f32[] parameter(1)", "b = f32[] parameter(1)\n  ROOT c = f32[] add(a, b)", 1)
+	if g, _, err = Import([]byte(text), "f", nil); err != nil {
+		t.Fatal(err)
+	}
+	if c := named(t, g, "cache"); c.Params != 32*8 {
+		t.Errorf("table %+v", c)
+	}
+}
