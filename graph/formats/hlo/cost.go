@@ -33,7 +33,7 @@ type cost struct {
 	in      units.FLOPs // of products
 	kernels float64     // launched where all is fused that compilers fuse
 	bytes   float64
-	live    units.Bytes // the largest results of one instruction
+	live    units.Bytes // the largest results of one instruction, but for what is written in place
 }
 
 // add adds times executions of x, one after another.
@@ -97,7 +97,7 @@ func (c *cost) gemm() graph.GEMM {
 func (x *instruction) own(kind graph.Kind) (c cost) {
 	facts, _ := graph.FactsOf(kind)
 	out := x.shape.bytes()
-	c.live = out
+	c.live = x.made()
 	if kind.Leads() {
 		c.kernels = 1
 	}

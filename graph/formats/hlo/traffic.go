@@ -32,7 +32,7 @@ func (x *instruction) traffic(class graph.Class, out units.Bytes) units.Bytes {
 	var reads map[int64]units.Bytes // of a fusion's parameters
 	if x.opcode == "fusion" && len(x.called) == 1 && x.called[0].root != nil {
 		reads = x.called[0].reads()
-		out = min(out, x.called[0].written())
+		out, _ = x.called[0].gives()
 	}
 	in := units.Bytes(0)
 	for k, from := range x.operands {
@@ -124,22 +124,35 @@ func (c *computation) reads() map[int64]units.Bytes {
 	return n
 }
 
-// written returns how much of what a fused computation gives it writes.
-func (c *computation) written() units.Bytes {
+// made returns how much of what x gives needs memory of its own.
+func (x *instruction) made() units.Bytes {
+	if x.opcode == "fusion" && len(x.called) == 1 && x.called[0].root != nil {
+		_, made := x.called[0].gives()
+		return made
+	}
+	if x.updates() != nil {
+		return 0
+	}
+	return x.shape.bytes()
+}
+
+// gives returns how much of its results a fused computation writes, and how much of them
+// needs memory of its own.
+func (c *computation) gives() (written, made units.Bytes) {
 	parts := []*instruction{c.root}
 	if c.root.opcode == "tuple" {
 		parts = c.root.operands
 	}
-	n := units.Bytes(0)
 	for _, x := range parts {
-		part := x.shape.bytes()
+		whole := x.shape.bytes()
 		for x.view() {
 			x = x.operands[0]
 		}
 		if updates := x.updates(); len(updates) == 1 {
-			part = updates[0].shape.bytes()
+			written = min(written+updates[0].shape.bytes(), graph.MaxBytes)
+			continue
 		}
-		n = min(n+part, graph.MaxBytes)
+		written, made = min(written+whole, graph.MaxBytes), min(made+whole, graph.MaxBytes)
 	}
-	return n
+	return written, made
 }

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"placer/graph"
 	"placer/units"
 )
 
@@ -75,5 +76,77 @@ ENTRY e {
 	}
 	if c := named(t, g, "cache"); c.Params != 32*8 {
 		t.Errorf("table %+v", c)
+	}
+}
+
+// A loop makes what its iterations change, and its workspace is the largest that an iteration
+// makes: not the weights of all layers, which it passes on, nor what it writes a row of.
+func TestLoopKeepsInvariants(t *testing.T) {
+	text := `HloModule m
+f {
+  p = f32[9,8,8] parameter(0)
+  q = f32[8,8] parameter(1)
+  j = s32[] parameter(2)
+  z = s32[] constant(0)
+  o = f32[1,8,8] bitcast(q)
+  ROOT n = f32[9,8,8] dynamic-update-slice(p, o, j, z, z)
+}
+body {
+  s = (s32[], f32[9,8,8], f32[9,8,8], f32[8,8]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  w = f32[9,8,8] get-tuple-element(s), index=1
+  h = f32[9,8,8] get-tuple-element(s), index=2
+  x = f32[8,8] get-tuple-element(s), index=3
+  one = s32[] constant(1)
+  zero = s32[] constant(0)
+  l = f32[1,8,8] dynamic-slice(w, i, zero, zero), dynamic_slice_sizes={1,8,8}
+  m = f32[8,8] bitcast(l)
+  y = f32[8,8] dot(x, m), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  k = f32[9,8,8] fusion(h, y, i), kind=kLoop, calls=f
+  next = s32[] add(i, one)
+  ROOT t = (s32[], f32[9,8,8], f32[9,8,8], f32[8,8]) tuple(next, w, k, y)
+}
+cond {
+  c = (s32[], f32[9,8,8], f32[9,8,8], f32[8,8]) parameter(0)
+  i2 = s32[] get-tuple-element(c), index=0
+  nine = s32[] constant(9)
+  ROOT lt = pred[] compare(i2, nine), direction=LT
+}
+ENTRY e {
+  w0 = f32[9,8,8] parameter(0)
+  x0 = f32[8,8] parameter(1)
+  h0 = f32[9,8,8] parameter(2)
+  begin = s32[] constant(0)
+  start = (s32[], f32[9,8,8], f32[9,8,8], f32[8,8]) tuple(begin, w0, h0, x0)
+  loop = (s32[], f32[9,8,8], f32[9,8,8], f32[8,8]) while(start), condition=cond, body=body
+  w1 = f32[9,8,8] get-tuple-element(loop), index=1
+  last = f32[8,8] get-tuple-element(loop), index=3
+  n = f32[9,8,8] negate(w1)
+  ROOT r = (f32[9,8,8], f32[8,8]) tuple(n, last)
+}
+`
+	g, _, err := Import([]byte(text), "f", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := named(t, g, "loop")
+	if w.Workspace != 8*8*4 {
+		t.Errorf("a workspace of %d bytes, want %d", w.Workspace, 8*8*4)
+	}
+	for i := range graph.OpID(g.NumOps()) {
+		switch g.Op(i).Name {
+		case "loop":
+			made := units.Bytes(0)
+			for t, end := g.Outputs(i); t < end; t++ {
+				made += g.Tensor(t).Bytes
+			}
+			if made != 4+9*8*8*4+8*8*4 {
+				t.Errorf("the loop makes %d bytes", made)
+			}
+		case "n":
+			if from := g.Op(g.Tensor(g.Inputs(i)[0]).Producer).Name; from != "w0" {
+				t.Errorf("what the loop passes on is of %s", from)
+			}
+		}
 	}
 }
