@@ -394,7 +394,7 @@ func (b *builder) costOf(x *instruction, depth int) (c cost, err error) {
 	return c, nil
 }
 
-// costOfAll returns the cost of one execution of c.
+// costOfAll returns the cost of one execution of c, where all is fused that compilers fuse.
 func (b *builder) costOfAll(c *computation, depth int) (sum cost, err error) {
 	if known := b.costs[c]; known != nil {
 		return *known, nil
@@ -410,6 +410,7 @@ func (b *builder) costOfAll(c *computation, depth int) (sum cost, err error) {
 		}
 		sum.add(part, 1)
 	}
+	sum.bytes = max(sum.bytes-b.fused(c), 0)
 	b.costs[c] = &sum
 	return sum, nil
 }

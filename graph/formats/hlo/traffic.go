@@ -1,6 +1,8 @@
 package hlo
 
 import (
+	"slices"
+
 	"placer/graph"
 	"placer/units"
 )
@@ -155,4 +157,48 @@ func (c *computation) gives() (written, made units.Bytes) {
 		written, made = min(written+whole, graph.MaxBytes), min(made+whole, graph.MaxBytes)
 	}
 	return written, made
+}
+
+// fused returns how much of the traffic of c's instructions, one by one, stays within
+// kernels: what an elementwise instruction or a copy makes for others, and for reductions,
+// alone.
+func (b *builder) fused(c *computation) (saved float64) {
+	source := func(x *instruction) *instruction {
+		for b.kind(x).Class() == graph.ClassMeta && len(x.operands) == 1 {
+			x = x.operands[0]
+		}
+		return x
+	}
+	users, apart := map[*instruction]int{}, map[*instruction]bool{source(c.root): true}
+	for _, x := range c.list {
+		if source(x) != x {
+			continue
+		}
+		joins := b.joins(x) || x.opcode == "reduce"
+		for k, from := range x.operands {
+			if !joins || k == 0 && x.takes() {
+				apart[source(from)] = true
+			} else if !slices.Contains(x.operands[:k], from) {
+				users[source(from)]++
+			}
+		}
+		for _, from := range x.captured {
+			apart[source(from)] = true
+		}
+	}
+	for x, n := range users {
+		if b.joins(x) && !apart[x] {
+			saved += float64(1+n) * float64(x.shape.bytes())
+		}
+	}
+	return saved
+}
+
+// joins reports whether x shares the kernel of what reads it.
+func (b *builder) joins(x *instruction) bool {
+	switch x.opcode {
+	case "parameter", "tuple", "get-tuple-element", "constant":
+		return false
+	}
+	return len(x.inner()) == 0 && x.updates() == nil && !b.kind(x).Leads()
 }

@@ -79,6 +79,28 @@ ENTRY e {
 	}
 }
 
+// In an iteration, what elementwise instructions make for one another stays within kernels; a
+// product reads and writes the memory, and what reads a view of it does too.
+func TestLoopFuses(t *testing.T) {
+	const y = "  %y = f32[8,16]{1,0} dot(%x, %w), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"
+	bytes := func(body string) units.Bytes {
+		g, _, err := Import([]byte(strings.Replace(loop, y, body, 1)), "f", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return named(t, g, "while.1").Bytes
+	}
+	const a = 8 * 16 * 4
+	dot := strings.Replace(y, "%y", "%d", 1)
+	one := bytes(dot + "  %y = f32[8,16]{1,0} tanh(%d)\n")
+	if added := one - bytes(y); added != 5*2*a {
+		t.Errorf("an elementwise instruction moves %d bytes in 5 iterations, want %d", added, 5*2*a)
+	}
+	if three := bytes(dot + "  %r = f32[128]{0} reshape(%d)\n  %e = f32[128]{0} tanh(%r)\n  %f = f32[128]{0} negate(%e)\n  %g = f32[128]{0} multiply(%e, %f)\n  %y = f32[8,16]{1,0} reshape(%g)\n"); three != one {
+		t.Errorf("three move %d bytes, one %d", three, one)
+	}
+}
+
 // A loop makes what its iterations change, and its workspace is the largest that an iteration
 // makes: not the weights of all layers, which it passes on, nor what it writes a row of.
 func TestLoopKeepsInvariants(t *testing.T) {
