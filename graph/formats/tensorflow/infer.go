@@ -43,6 +43,32 @@ func (imp *importer) shape(p *shapepb.TensorShapeProto) ([]int64, error) {
 	return dims, fits(dims)
 }
 
+// inputShape returns the shape of an input, whose dimensions without a size have a name each,
+// "x[1]": the caller may say what they are.
+func (imp *importer) inputShape(n *nodepb.NodeDef) ([]int64, error) {
+	dims, err := imp.shape(n.Attr["shape"].GetShape())
+	for i, d := range n.Attr["shape"].GetShape().GetDim() {
+		if i >= len(dims) || d.GetSize() >= 0 {
+			continue
+		}
+		name := fmt.Sprintf("%s[%d]", n.Name, i)
+		size, given := imp.dims[name]
+		if given {
+			dims[i] = size
+			imp.open--
+		} else if i > 0 {
+			imp.taken = append(imp.taken, name)
+		}
+		if given || i > 0 { // the first is the batch
+			imp.sum.Dims = append(imp.sum.Dims, name)
+		}
+	}
+	if err == nil {
+		err = fits(dims)
+	}
+	return dims, err
+}
+
 // fits reports a shape that is too large.
 func fits(dims []int64) error {
 	if n, err := graph.Shape(dims).Elements(); err != nil {
