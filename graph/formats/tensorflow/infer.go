@@ -6,6 +6,7 @@ import (
 	nodepb "github.com/wamuir/graft/tensorflow/core/framework/node_def_go_proto"
 	tensorpb "github.com/wamuir/graft/tensorflow/core/framework/tensor_go_proto"
 	shapepb "github.com/wamuir/graft/tensorflow/core/framework/tensor_shape_go_proto"
+	typespb "github.com/wamuir/graft/tensorflow/core/framework/types_go_proto"
 
 	"placer/graph"
 	"placer/units"
@@ -158,7 +159,10 @@ func constant(t *tensorpb.TensorProto, shape []int64) []int64 {
 			v = append(v, int64(x))
 		}
 	}
-	for len(v) > 0 && int64(len(v)) < count {
+	if len(v) == 0 && (t.GetDtype() == typespb.DataType_DT_INT32 || t.GetDtype() == typespb.DataType_DT_INT64) {
+		v = append(v, 0) // TensorFlow's optimizer leaves out zeros
+	}
+	for int64(len(v)) < count && len(v) > 0 {
 		v = append(v, v[len(v)-1])
 	}
 	if int64(len(v)) != count {

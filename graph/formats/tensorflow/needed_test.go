@@ -52,3 +52,27 @@ func TestOpenInputs(t *testing.T) {
 		t.Errorf("notes %q, open %q", x.Notes, x.Dims)
 	}
 }
+
+// TensorFlow's optimizer leaves the values of constants out that are zero, and all but the
+// first of equal ones.
+func TestZerosLeftOut(t *testing.T) {
+	zeros := node("begin", "Const", nil, "dtype", counts, "value", "tensor { dtype: DT_INT32 tensor_shape { dim { size: 2 } } }")
+	sizes := node("size", "Const", nil, "dtype", counts, "value", "tensor { dtype: DT_INT32 tensor_shape { dim { size: 2 } } int_val: 3 }")
+	x, err := Import([]byte(holder("x", 8, 4)+zeros+sizes+node("part", "Slice", []string{"x", "begin", "size"}, "T", float)), "f", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, _ := find(t, x.Graph, "part")
+	first, _ := x.Graph.Outputs(id)
+	if s := x.Graph.Tensor(first).Shape; !slices.Equal(s, []int64{3, 3}) {
+		t.Errorf("%v", s)
+	}
+	if x, err = Import([]byte(holder("x", 3, 3)+zeros+node("sum", "Sum", []string{"x", "begin"}, "T", float)), "f", nil); err != nil {
+		t.Fatal(err)
+	}
+	id, _ = find(t, x.Graph, "sum")
+	first, _ = x.Graph.Outputs(id)
+	if s := x.Graph.Tensor(first).Shape; !slices.Equal(s, []int64{3}) || x.Graph.Tensor(first).Bytes != 12 {
+		t.Errorf("a sum over the first dimension: %v", s)
+	}
+}
