@@ -108,7 +108,20 @@ func (b *builder) evidence() *evidence {
 			e.apart = true
 		}
 	}
+	if len(e.frozen) > 0 && !e.apart && !b.trainsGiven(e) { // a step that adds gradients up
+		e.apart, e.frozen = true, nil
+	}
 	return e
+}
+
+// trainsGiven reports whether the step gives a weight back in place.
+func (b *builder) trainsGiven(e *evidence) bool {
+	for i, x := range b.arguments {
+		if b.m.aliased[x.attr.index] && placeOf(x) != state && isFloat(b.b.At(i).DType) && e.products && e.learns[i] && !e.cached[i] {
+			return true
+		}
+	}
+	return false
 }
 
 // multiplied returns, for each op, whether what it makes flows into a product other than by

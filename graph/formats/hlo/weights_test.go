@@ -2,6 +2,7 @@ package hlo
 
 import (
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -68,6 +69,14 @@ ENTRY e {
 	}
 	if a, base := named(t, g, "adapters['up']"), named(t, g, "params['layer']['kernel']"); a.Params != 64 || base.Params != 0 || base.Resident != 256 {
 		t.Errorf("adapter %+v, frozen %+v", a, base)
+	}
+	// Gradients that are added up in place are no weights: the weights are trained elsewhere.
+	sums := strings.NewReplacer("add(a, base)", "negate(base)", "adapters[", "sums[").Replace(text)
+	if g, _, err = Import([]byte(sums), "f", nil); err != nil {
+		t.Fatal(err)
+	}
+	if a, base := named(t, g, "sums['up']"), named(t, g, "params['layer']['kernel']"); a.Params != 0 || a.Resident != 256 || base.Params != 64 {
+		t.Errorf("sums of gradients %+v, weight %+v", a, base)
 	}
 }
 
