@@ -7,6 +7,10 @@ import (
 	"placer/units"
 )
 
+// maxViews bounds how many views of views are seen through, which a damaged file may have in a
+// ring.
+const maxViews = 64
+
 // traffic is the device memory that x reads and writes. Of an array that is written in
 // place, and of one of which a part is taken, only that part counts, as in XLA's
 // HloCostAnalysis.
@@ -147,7 +151,7 @@ func (c *computation) gives() (written, made units.Bytes) {
 	}
 	for _, x := range parts {
 		whole := x.shape.bytes()
-		for x.view() {
+		for n := 0; n < maxViews && x.view(); n++ {
 			x = x.operands[0]
 		}
 		if updates := x.updates(); len(updates) == 1 {
@@ -164,7 +168,7 @@ func (c *computation) gives() (written, made units.Bytes) {
 // alone.
 func (b *builder) fused(c *computation) (saved float64) {
 	source := func(x *instruction) *instruction {
-		for b.kind(x).Class() == graph.ClassMeta && len(x.operands) == 1 {
+		for n := 0; n < maxViews && b.kind(x).Class() == graph.ClassMeta && len(x.operands) == 1; n++ {
 			x = x.operands[0]
 		}
 		return x

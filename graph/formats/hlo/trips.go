@@ -93,11 +93,15 @@ func (x *instruction) invariants() []bool {
 			continue
 		}
 		for k, next := range c.root.operands {
+			at, ok := loopVariable(next)
+			if !ok || at != int64(k) {
+				continue
+			}
 			own := next // not a variable of a loop around it
 			if next.opcode == "get-tuple-element" {
 				own = next.operands[0]
 			}
-			if at, ok := loopVariable(next); ok && at == int64(k) && slices.Contains(c.list, own) {
+			if slices.Contains(c.list, own) {
 				kept[k] = true
 				n++
 			}
