@@ -97,6 +97,8 @@ func TestOthersAreNamed(t *testing.T) {
 		"once upon a time":                                  "f: is text in none of the forms that are read: CostGraphDef, placer's JSON, dnn-partitioning, Piper, PipeDream, DOPPLER, HLO, StableHLO, GraphDef, GGUF, safetensors, config.json, execution trace, Kineto trace; ONNX files are binary",
 		"{\"maxlod\": 3}":                                   `f: line 1, column 2: unknown key "maxlod"`,
 		"\x08\x07\x12\x04test":                              "f: is no ONNX model: it has no graph",
+		"ML\xefR\x0dStableHLO":                              "looks like MLIR's bytecode", "{ lambda ; a:f32[2]. let": "looks like a jaxpr",
+		"\"builtin.module\"() ({\n  \"func.func\"() <{sym_name = \"main\"}> ({\n  }) : () -> ()\n}) : () -> ()\n": "is in MLIR's generic form",
 	} {
 		f, err := formats.Read([]byte(data), "f", onnx.Default())
 		if f != nil || !formatstest.Located(err, "f") || !strings.Contains(err.Error(), want) {

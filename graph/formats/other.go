@@ -21,6 +21,8 @@ func others() []struct{ magic, is string } {
 		{"\x89HDF\r\n\x1a\n", "HDF5 (a Keras model perhaps)"},
 		{"\x93NUMPY", "a NumPy array"},
 		{"\x89PNG", "a PNG image"},
+		{"ML\xefR", "MLIR's bytecode: JAX's lower(...).as_text(debug_info=True), and Exported.mlir_module(), are the text that is read"},
+		{"{ lambda", "a jaxpr: JAX's lower(...).as_text(debug_info=True) is the text that is read"},
 		{"digraph", "a DOT graph"}, {"strict digraph", "a DOT graph"},
 		{"<", "XML or HTML"},
 	}

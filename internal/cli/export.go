@@ -246,7 +246,7 @@ func (c *console) exportONNX(ctx context.Context, f *exportFlags, l loaded, m *h
 			return slices.Index(order, out.Device[op])
 		}
 		return -1 // folded
-	}, func(n *onnxcut.Node, k int) (int32, int) { return l.file.ONNX.Type(n.Outputs[k]) })
+	}, func(n *onnxcut.Node, k int) (int32, []int64) { return l.file.ONNX.Type(n.Outputs[k]) })
 	if err != nil {
 		return nil, err
 	}

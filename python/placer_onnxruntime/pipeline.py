@@ -126,4 +126,8 @@ def _work(n: int, p: Stage, count: int, feed: Values, ring: dict[str, list[np.nd
 
 
 def _shared(like: np.ndarray) -> np.ndarray:
-    return np.frombuffer(mmap.mmap(-1, max(1, like.nbytes)), like.dtype, like.size).reshape(like.shape)
+    """A copy in shared memory: a stage's first run, before there are requests, reads it, and
+    zeros are no sizes to resize to."""
+    copy = np.frombuffer(mmap.mmap(-1, max(1, like.nbytes)), like.dtype, like.size).reshape(like.shape)
+    copy[...] = like
+    return copy

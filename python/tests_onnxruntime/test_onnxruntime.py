@@ -46,6 +46,19 @@ def test_pipeline_is_equal(model: str, tmp_path: Any) -> None:
     assert len(os.sched_getaffinity(0)) > 1, "the whole process was left on one core"
 
 
+def test_sizes_that_cross(tmp_path: Any) -> None:
+    """A stage that resizes to sizes of the one before is not tried with zeros first."""
+    h, f, i = onnx.helper, onnx.TensorProto.FLOAT, onnx.TensorProto.INT64
+    x, y, sizes = h.make_tensor_value_info("x", f, [1, 1, 4, 4]), h.make_tensor_value_info("y", f, [1, 1, 4, 4]), h.make_tensor_value_info("sizes", i, [4])
+    nodes = [h.make_node("Shape", ["x"], ["sizes"]), h.make_node("Resize", ["x", "", "", "sizes"], ["y"], mode="nearest")]
+    paths = [str(tmp_path / k) for k in ("whole.onnx", "a.onnx", "b.onnx")]
+    for path, part, takes, gives in zip(paths, (nodes, nodes[:1], nodes[1:]), ([x], [x], [x, sizes]), ([y], [sizes], [y])):
+        onnx.save(h.make_model(h.make_graph(part, "g", takes, gives), opset_imports=[h.make_opsetid("", 18)], ir_version=10), path)
+    feed = session.example(session.open_session(paths[0]), {})
+    two = pipeline.run([session.Stage(paths[1], "cpu:0", ("x",), ("sizes",)), session.Stage(paths[2], "cpu:1", ("x", "sizes"), ("y",))], feed, ["y"], 3)
+    assert np.array_equal(two.outputs["y"], feed["x"])
+
+
 def test_a_stage_that_fails_ends_all(model: str, tmp_path: Any) -> None:
     first, second = halves(model, tmp_path)
     with pytest.raises(Exception):

@@ -238,10 +238,11 @@ func (b *builder) instruction(x *instruction, f *frame, parameters [][]graph.Ten
 			op.Params = x.shape.elements()
 		}
 	}
-	if inner := x.inner(); inner != nil {
+	if x.inner() != nil && x.opcode != "fusion" {
 		op.Workspace = c.live
 	}
-	id := b.add(op, in, b.outs(x, resident), scope)
+	kept := x.invariants()
+	id := b.add(op, in, b.outs(x, resident, kept), scope)
 	f.ops[x] = id
 	if x.writesInPlace() {
 		b.written[id] = true
@@ -252,7 +253,7 @@ func (b *builder) instruction(x *instruction, f *frame, parameters [][]graph.Ten
 			b.waits[id] = append(b.waits[id], from)
 		}
 	}
-	f.of[x] = b.results(x, id)
+	f.of[x] = b.results(x, id, kept, in)
 	return nil
 }
 
@@ -272,23 +273,34 @@ func (b *builder) parameter(x *instruction, f *frame) {
 	if a := x.shape.first(); a != nil {
 		op.DType = a.elem.dtype
 	}
-	id := b.add(op, nil, b.outs(x, false), "")
+	id := b.add(op, nil, b.outs(x, false, nil), "")
 	b.arguments[id] = x
-	f.of[x] = b.results(x, id)
+	f.of[x] = b.results(x, id, nil, nil)
 }
 
-// outs are the arrays that x makes.
-func (b *builder) outs(x *instruction, resident bool) (list []graph.Tensor) {
+// outs are the arrays that x makes: all that it gives but those that it keeps.
+func (b *builder) outs(x *instruction, resident bool, kept []bool) (list []graph.Tensor) {
+	k := 0
 	x.shape.each(func(a *shape) {
-		list = append(list, graph.Tensor{DType: a.elem.dtype, Shape: a.dims, Bytes: a.bytes(), Resident: resident})
+		if kept == nil || !kept[k] {
+			list = append(list, graph.Tensor{DType: a.elem.dtype, Shape: a.dims, Bytes: a.bytes(), Resident: resident})
+		}
+		k++
 	})
 	return list
 }
 
-func (b *builder) results(x *instruction, id graph.OpID) []graph.TensorID {
+// results are the arrays that x gives: those that op id makes, and those of in that x keeps.
+func (b *builder) results(x *instruction, id graph.OpID, kept []bool, in []graph.TensorID) []graph.TensorID {
 	ids := make([]graph.TensorID, x.shape.leaves())
+	n := 0
 	for k := range ids {
-		ids[k] = b.b.Output(id, k)
+		if kept != nil && kept[k] {
+			ids[k] = in[k]
+			continue
+		}
+		ids[k] = b.b.Output(id, n)
+		n++
 	}
 	return ids
 }
@@ -373,7 +385,7 @@ func (b *builder) costOf(x *instruction, depth int) (c cost, err error) {
 		for _, part := range parts {
 			c.add(part, 1)
 		}
-		c.bytes, c.live, c.kernels = float64(x.traffic(graph.ClassOther, x.shape.bytes())), 0, 1
+		c.bytes, c.live, c.kernels = float64(x.traffic(graph.ClassOther, x.shape.bytes())), x.made(), 1
 	default:
 		for _, part := range parts {
 			c.add(part, 1)
@@ -382,7 +394,7 @@ func (b *builder) costOf(x *instruction, depth int) (c cost, err error) {
 	return c, nil
 }
 
-// costOfAll returns the cost of one execution of c.
+// costOfAll returns the cost of one execution of c, where all is fused that compilers fuse.
 func (b *builder) costOfAll(c *computation, depth int) (sum cost, err error) {
 	if known := b.costs[c]; known != nil {
 		return *known, nil
@@ -398,6 +410,7 @@ func (b *builder) costOfAll(c *computation, depth int) (sum cost, err error) {
 		}
 		sum.add(part, 1)
 	}
+	sum.bytes = max(sum.bytes-b.fused(c), 0)
 	b.costs[c] = &sum
 	return sum, nil
 }

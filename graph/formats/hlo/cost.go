@@ -33,7 +33,7 @@ type cost struct {
 	in      units.FLOPs // of products
 	kernels float64     // launched where all is fused that compilers fuse
 	bytes   float64
-	live    units.Bytes // the largest results of one instruction
+	live    units.Bytes // the largest results of one instruction, but for what is written in place
 }
 
 // add adds times executions of x, one after another.
@@ -97,7 +97,7 @@ func (c *cost) gemm() graph.GEMM {
 func (x *instruction) own(kind graph.Kind) (c cost) {
 	facts, _ := graph.FactsOf(kind)
 	out := x.shape.bytes()
-	c.live = out
+	c.live = x.made()
 	if kind.Leads() {
 		c.kernels = 1
 	}
@@ -164,35 +164,6 @@ func (x *instruction) moves() bool {
 		return true
 	}
 	return strings.HasSuffix(x.opcode, "-done") || strings.HasSuffix(x.opcode, "-start")
-}
-
-// traffic is the device memory that x reads and writes.
-func (x *instruction) traffic(class graph.Class, out units.Bytes) units.Bytes {
-	switch class {
-	case graph.ClassInput, graph.ClassVariable, graph.ClassConst, graph.ClassMeta:
-		return 0
-	case graph.ClassGather:
-		return min(2*out, graph.MaxBytes)
-	}
-	switch x.opcode {
-	case "slice", "dynamic-slice":
-		return min(2*out, graph.MaxBytes) // only what is taken is read
-	case "dynamic-update-slice": // in place: only what is written is touched
-		if len(x.operands) > 1 {
-			return min(2*x.operands[1].shape.bytes(), graph.MaxBytes)
-		}
-	}
-	in := units.Bytes(0)
-	for k, from := range x.operands {
-		twice := false
-		for _, before := range x.operands[:min(k, 8)] {
-			twice = twice || before == from
-		}
-		if !twice {
-			in = min(in+from.shape.bytes(), graph.MaxBytes)
-		}
-	}
-	return min(in+out, graph.MaxBytes)
 }
 
 // dot returns the product that a dot amounts to.

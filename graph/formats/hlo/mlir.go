@@ -78,6 +78,8 @@ func (p *mlir) top(text string, depth int) error {
 					return err
 				}
 			}
+		case strings.HasPrefix(op, `"func.func"`):
+			return fmt.Errorf("is in MLIR's generic form: print it without print_generic_op_form")
 		case strings.HasPrefix(op, "func.func"):
 			if err := p.function(head, regions); err != nil {
 				return err

@@ -2,6 +2,7 @@ package hlo
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 
 	"placer/graph/formats/foreign"
@@ -78,6 +79,38 @@ func (x *instruction) counted() (int64, bool) {
 		return 0, false
 	}
 	return max((limit-start+step-1)/step, 0), true
+}
+
+// invariants reports which variables of a loop no iteration changes, such as the weights of
+// all layers; nil where there are none, or x is no loop.
+func (x *instruction) invariants() []bool {
+	if x.opcode != "while" || !x.shape.is || x.shape.leaves() != len(x.shape.tuple) {
+		return nil
+	}
+	kept, n := make([]bool, len(x.shape.tuple)), 0
+	for _, c := range x.called {
+		if c.root == nil || c.root.opcode != "tuple" || len(c.root.operands) != len(kept) {
+			continue
+		}
+		for k, next := range c.root.operands {
+			at, ok := loopVariable(next)
+			if !ok || at != int64(k) {
+				continue
+			}
+			own := next // not a variable of a loop around it
+			if next.opcode == "get-tuple-element" {
+				own = next.operands[0]
+			}
+			if slices.Contains(c.list, own) {
+				kept[k] = true
+				n++
+			}
+		}
+	}
+	if n == 0 || n >= len(kept) {
+		return nil
+	}
+	return kept
 }
 
 // loopVariable returns which variable of the loop x is.

@@ -1,6 +1,8 @@
 package hlo
 
 import (
+	"fmt"
+
 	"placer/graph"
 	"placer/units"
 )
@@ -8,14 +10,15 @@ import (
 // weights settles what the parameters of the entry are. What is given back in place stays on
 // its device: it is a variable. One that the step computes with is a weight; an optimizer's
 // state, a running mean and a cache of keys and values are none. What is not given back is a
-// weight where JAX's name of the argument says so, and an input otherwise.
+// weight where JAX's name of the argument says so, and an input otherwise. A weight to which a
+// step that trains gives no new value is frozen: it stays, and is no parameter.
 func (b *builder) weights() {
 	if len(b.arguments) == 0 {
 		return
 	}
 	e := b.evidence()
 	var named units.Bytes
-	example, variables, nameless := "", 0, true
+	example, variables, nameless, trees := "", 0, true, false
 	for i := range graph.OpID(b.b.NumOps()) {
 		x := b.arguments[i]
 		if x == nil {
@@ -23,6 +26,7 @@ func (b *builder) weights() {
 		}
 		place := placeOf(x)
 		nameless = nameless && x.attr.scope == "" && mlirArgument.MatchString(x.name)
+		trees = trees || len(nameParts.FindAllString(x.attr.scope, -1)) > 1
 		given := b.m.aliased[x.attr.index]
 		if !given && place == input {
 			continue
@@ -42,8 +46,12 @@ func (b *builder) weights() {
 	if named > 0 {
 		b.note("%v of arguments are taken for weights or state by their names, as %s: they stay where they are", named, example)
 	}
-	if variables == 0 && e.products && nameless {
+	switch {
+	case variables > 0 || !e.products:
+	case nameless:
 		b.note("the %d arguments have no names, and none is given back in place: all count as inputs, none as weights; lower(...).as_text(debug_info=True) has names", len(b.arguments))
+	case trees:
+		b.note("none of the %d arguments is given back in place or has the name of a weight, such as params['layer']['kernel']: all count as inputs", len(b.arguments))
 	}
 }
 
@@ -65,12 +73,13 @@ type evidence struct {
 	apart    bool                // weights are among what is not given back, so that the rest is state unless its name says otherwise
 	trains   bool                // some op goes backward
 	products bool                // some op is a product
+	frozen   map[graph.OpID]bool // weights by name, not given back, to which the step gives no new value
 }
 
 func (b *builder) evidence() *evidence {
-	e := &evidence{learns: b.reachedFrom(func(i graph.OpID) bool { return !b.b.At(i).GEMM.IsZero() }), cached: map[graph.OpID]bool{}}
+	e := &evidence{learns: b.multiplied(), cached: map[graph.OpID]bool{}, frozen: map[graph.OpID]bool{}}
 	if loss := b.losses(); len(loss) > 0 {
-		reach := b.reachedFrom(func(i graph.OpID) bool { return loss[i] })
+		reach := b.reachedFrom(func(i graph.OpID) bool { return loss[i] }, nil)
 		for i := range e.learns {
 			e.learns[i] = e.learns[i] && reach[i]
 		}
@@ -82,15 +91,84 @@ func (b *builder) evidence() *evidence {
 			}
 		}
 	}
-	for _, x := range b.arguments {
-		e.apart = e.apart || !b.m.aliased[x.attr.index] && placeOf(x) == weight
-	}
 	for i := range graph.OpID(b.b.NumOps()) {
 		e.trains = e.trains || b.b.At(i).Phase == graph.Backward
 		e.products = e.products || !b.b.At(i).GEMM.IsZero()
 	}
+	free := b.unplaced()
+	for i := range graph.OpID(b.b.NumOps()) {
+		x := b.arguments[i]
+		if x == nil || b.m.aliased[x.attr.index] || placeOf(x) != weight {
+			continue
+		}
+		form := formOf(&x.shape)
+		if free[form]--; e.trains && free[form] < 0 {
+			e.frozen[i] = true
+		} else {
+			e.apart = true
+		}
+	}
+	if len(e.frozen) > 0 && !e.apart && !b.trainsGiven(e) { // a step that adds gradients up
+		e.apart, e.frozen = true, nil
+	}
 	return e
 }
+
+// trainsGiven reports whether the step gives a weight back in place.
+func (b *builder) trainsGiven(e *evidence) bool {
+	for i, x := range b.arguments {
+		if b.m.aliased[x.attr.index] && placeOf(x) != state && isFloat(b.b.At(i).DType) && e.products && e.learns[i] && !e.cached[i] {
+			return true
+		}
+	}
+	return false
+}
+
+// multiplied returns, for each op, whether what it makes flows into a product other than by
+// the new value of another argument: an optimizer's state flows into what is computed with
+// the weights that it has updated.
+func (b *builder) multiplied() []bool {
+	cut := map[graph.TensorID]bool{}
+	for _, p := range b.places {
+		if t := b.viewed(p.value); b.arguments[b.b.TensorAt(t).Producer] == nil {
+			cut[p.value], cut[t] = true, true
+		}
+	}
+	reached := b.reachedFrom(func(i graph.OpID) bool { return !b.b.At(i).GEMM.IsZero() }, cut)
+	read := map[graph.TensorID]bool{} // new values that products are made of
+	for i := range graph.OpID(len(reached)) {
+		if reached[i] {
+			for _, t := range b.b.InputsAt(i) {
+				if cut[t] {
+					read[t] = true
+				}
+			}
+		}
+	}
+	for _, p := range b.places {
+		if read[p.value] || read[b.viewed(p.value)] {
+			reached[p.argument] = true
+		}
+	}
+	return reached
+}
+
+// unplaced returns how many results of each form are given back in no argument's place.
+func (b *builder) unplaced() map[string]int {
+	placed, n := map[int]bool{}, map[string]int{}
+	for _, p := range b.places {
+		placed[p.result] = true
+	}
+	for k, t := range b.gives {
+		if x := b.b.TensorAt(t); !placed[k] {
+			n[fmt.Sprint(x.DType, x.Shape)]++
+		}
+	}
+	return n
+}
+
+// formOf is an array's type and dimensions, as unplaced has them.
+func formOf(x *shape) string { return fmt.Sprint(x.elem.dtype, graph.Shape(x.dims)) }
 
 // givenWeight reports whether argument i, which is given back in place, is a weight.
 func (e *evidence) givenWeight(i graph.OpID, p place) bool {
@@ -99,7 +177,7 @@ func (e *evidence) givenWeight(i graph.OpID, p place) bool {
 
 // namedWeight reports whether argument i, which is not given back, is a weight.
 func (e *evidence) namedWeight(i graph.OpID, p place) bool {
-	return p == weight && (!e.trains || e.learns[i])
+	return p == weight && !e.frozen[i] && (!e.trains || e.learns[i])
 }
 
 // losses returns the ops that make what is given back in no argument's place.
@@ -125,24 +203,27 @@ func isFloat(t graph.DType) bool {
 	return false
 }
 
-// reachedFrom returns, for each op, whether what it makes flows into one that is a goal.
-func (b *builder) reachedFrom(goal func(graph.OpID) bool) []bool {
+// reachedFrom returns, for each op, whether what it makes flows into one that is a goal,
+// other than by tensors that are cut.
+func (b *builder) reachedFrom(goal func(graph.OpID) bool, cut map[graph.TensorID]bool) []bool {
 	reached := make([]bool, b.b.NumOps())
 	for i := graph.OpID(len(reached) - 1); i >= 0; i-- { // ops stand behind what they read
 		if reached[i] || goal(i) {
 			reached[i] = true
 			for _, t := range b.b.InputsAt(i) {
-				reached[b.b.TensorAt(t).Producer] = true
+				if !cut[t] {
+					reached[b.b.TensorAt(t).Producer] = true
+				}
 			}
 		}
 	}
 	return reached
 }
 
-// writesInPlace reports whether x gives its first operand back with a part of it written.
+// writesInPlace reports whether x gives its first operand back with a part of it replaced.
 func (x *instruction) writesInPlace() bool {
 	if x.opcode == "fusion" && len(x.called) == 1 && x.called[0].root != nil {
 		x = x.called[0].root
 	}
-	return x.opcode == "dynamic-update-slice"
+	return x.updates() != nil && x.assigns()
 }

@@ -90,14 +90,15 @@ type Summary struct {
 // tensorType is what a value of the main graph is declared as.
 type tensorType struct {
 	elem elem
-	rank int
+	dims []int64
 }
 
-// Type returns the element type, as TensorProto.DataType numbers it, and the rank of a
-// tensor of the main graph; 0 where the graph has no such tensor.
-func (s *Summary) Type(tensor string) (elem int32, rank int) {
+// Type returns the element type, as TensorProto.DataType numbers it, and the dimensions of
+// a tensor of the main graph, for the values that open ones have; 0 where the graph has no
+// such tensor.
+func (s *Summary) Type(tensor string) (elem int32, dims []int64) {
 	t := s.types[tensor]
-	return int32(t.elem), t.rank
+	return int32(t.elem), t.dims
 }
 
 // Symbol is a dimension without a value in the file: its name, or input and place,

@@ -154,8 +154,8 @@ func TestType(t *testing.T) {
 		elem   int32
 		rank   int
 	}{{"x", 1, 2}, {"d", 7, 1}, {"h", 1, 2}, {"y", 16, 2}, {"nothing", 0, 0}} {
-		if e, rank := sum.Type(c.tensor); e != c.elem || rank != c.rank {
-			t.Errorf("%s: type %d of %d dimensions, want %d of %d", c.tensor, e, rank, c.elem, c.rank)
+		if e, dims := sum.Type(c.tensor); e != c.elem || len(dims) != c.rank {
+			t.Errorf("%s: type %d of %d dimensions, want %d of %d", c.tensor, e, len(dims), c.elem, c.rank)
 		}
 	}
 }

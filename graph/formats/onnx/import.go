@@ -171,7 +171,7 @@ func (imp *importer) graph() error {
 	imp.sumUp()
 	imp.sum.types = make(map[string]tensorType, len(imp.root.tensors))
 	for name, t := range imp.root.tensors {
-		imp.sum.types[name] = tensorType{t.elem, len(t.shape)}
+		imp.sum.types[name] = tensorType{t.elem, t.shape}
 	}
 	imp.sum.Nodes, imp.sum.Initializers, imp.sum.Inputs, imp.sum.Outputs = len(g.nodes), len(g.inits), len(inputs), len(g.outputs)
 	return nil

@@ -37,6 +37,7 @@ type Node struct {
 	Name    string
 	Outputs []string
 
+	op    string
 	reads []string
 	raw   []byte
 }
@@ -93,9 +94,9 @@ type model struct {
 // numbers from 0 for. A node is no earlier than what it reads. Nodes for which stage returns
 // less than 0 are where they are needed: what is computed from weights and constants alone is
 // in each stage that reads it, and passes between none. elem returns the element
-// type (of TensorProto.DataType) and the rank of output k of a node, for tensors between
+// type (of TensorProto.DataType) and the dimensions of output k of a node, for tensors between
 // stages whose type the file does not record; 0 where it is not known.
-func Cut(data []byte, name string, stage func(n *Node) int, elem func(n *Node, k int) (int32, int)) ([]Stage, error) {
+func Cut(data []byte, name string, stage func(n *Node) int, elem func(n *Node, k int) (int32, []int64)) ([]Stage, error) {
 	m, err := parse(data)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
@@ -132,7 +133,7 @@ func parse(data []byte) (*model, error) {
 				return err
 			}
 			if n.raw = f.whole; n.Name == "" {
-				n.Name = fmt.Sprintf("%s_%d", named(f.value, nodeOp), len(m.nodes))
+				n.Name = fmt.Sprintf("%s_%d", n.op, len(m.nodes))
 			}
 			m.nodes = append(m.nodes, n)
 		case graphInit:
@@ -177,6 +178,8 @@ func parseNode(data []byte, depth int) (n Node, err error) {
 			n.Outputs = append(n.Outputs, string(f.value))
 		case nodeName:
 			n.Name = string(f.value)
+		case nodeOp:
+			n.op = string(f.value)
 		case nodeAttr:
 			return fields(f.value, func(a field) error {
 				if a.number == attrGraph || a.number == attrGraphs {
@@ -190,7 +193,7 @@ func parseNode(data []byte, depth int) (n Node, err error) {
 	return n, err
 }
 
-func (m *model) cut(stage func(*Node) int, elem func(*Node, int) (int32, int)) ([]Stage, error) {
+func (m *model) cut(stage func(*Node) int, elem func(*Node, int) (int32, []int64)) ([]Stage, error) {
 	in, count := m.homes(stage)
 	by := map[string]int{}   // the node that makes a tensor
 	last := map[string]int{} // the last stage that reads a tensor and does not make it
@@ -208,20 +211,25 @@ func (m *model) cut(stage func(*Node) int, elem func(*Node, int) (int32, int)) (
 			}
 		}
 	}
+	sizes := m.sizes()
 	info := func(t string) ([]byte, error) {
 		if b, ok := m.any[t]; ok {
 			return b, nil
 		}
 		i := by[t]
 		n := &m.nodes[i]
-		e, rank := elem(n, slices.Index(n.Outputs, t))
+		e, dims := elem(n, slices.Index(n.Outputs, t))
 		if e == 0 {
 			return nil, fmt.Errorf("the cut passes tensor %q, whose type the file does not record: run onnx.shape_inference on it", foreign.Brief(t))
 		}
 		tensor := protowire.AppendVarint(protowire.AppendTag(nil, 1, protowire.VarintType), uint64(e))
-		var shape []byte // of dimensions without a size
-		for range rank {
-			shape = protowire.AppendBytes(protowire.AppendTag(shape, 1, protowire.BytesType), nil)
+		var shape []byte // of dimensions without a size, but for the length of sizes
+		for _, d := range dims {
+			var size []byte
+			if len(dims) == 1 && sizes[t] {
+				size = protowire.AppendVarint(protowire.AppendTag(nil, 1, protowire.VarintType), uint64(d))
+			}
+			shape = protowire.AppendBytes(protowire.AppendTag(shape, 1, protowire.BytesType), size)
 		}
 		tensor = protowire.AppendBytes(protowire.AppendTag(tensor, 2, protowire.BytesType), shape)
 		typ := protowire.AppendBytes(protowire.AppendTag(nil, 1, protowire.BytesType), tensor)

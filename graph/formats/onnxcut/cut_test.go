@@ -27,7 +27,7 @@ func half(k int) func(*onnxcut.Node) int {
 }
 
 // float is the type of every tensor of the model.
-func float(*onnxcut.Node, int) (int32, int) { return 1, 4 }
+func float(*onnxcut.Node, int) (int32, []int64) { return 1, make([]int64, 4) }
 
 // The stages are models that hold all nodes once, and the FLOPs and parameters of the
 // whole; the second reads what the first makes.
@@ -124,12 +124,42 @@ func TestFoldedNodes(t *testing.T) {
 	}
 }
 
+// How many sizes a vector of sizes has is recorded, for ONNX's shape inference fails without
+// (Resize); how long a tensor is that has a row for each of something is not.
+func TestLengthsOfShapes(t *testing.T) {
+	field := func(number protowire.Number, value []byte) []byte {
+		return protowire.AppendBytes(protowire.AppendTag(nil, number, protowire.BytesType), value)
+	}
+	node := func(op, out string, in ...string) []byte {
+		n := slices.Concat(field(2, []byte(out)), field(3, []byte(out)), field(4, []byte(op)))
+		for _, x := range in {
+			n = append(n, field(1, []byte(x))...)
+		}
+		return field(1, n)
+	}
+	model := field(7, slices.Concat(node("Shape", "s", "x"), node("Cast", "c", "s"), node("Range", "r", "zero", "n", "one"), node("Add", "y", "c", "r"),
+		field(5, field(8, []byte("zero"))), field(5, field(8, []byte("one"))), field(11, field(1, []byte("x"))), field(11, field(1, []byte("n"))), field(12, field(1, []byte("y")))))
+	at := map[string]int{"s": 0, "c": 0, "r": 0, "y": 1}
+	stages, err := onnxcut.Cut(model, "m", func(n *onnxcut.Node) int { return at[n.Name] }, func(n *onnxcut.Node, _ int) (int32, []int64) { return 7, []int64{4} })
+	if err != nil || len(stages) != 2 {
+		t.Fatalf("%d stages, %v", len(stages), err)
+	}
+	four := field(2, field(1, []byte{1<<3 | 0, 4})) // shape { dim { dim_value: 4 } }
+	open := field(2, field(1, nil))
+	for name, want := range map[string][]byte{"c": four, "r": open} {
+		tensor := append([]byte{1<<3 | 0, 7}, want...)
+		if info := append(field(1, []byte(name)), field(2, field(1, tensor))...); !bytes.Contains(stages[1].Model, field(11, info)) {
+			t.Errorf("%s is not recorded as it should be", name)
+		}
+	}
+}
+
 func TestFaults(t *testing.T) {
 	data, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := onnxcut.Cut(data, "f", half(30), func(*onnxcut.Node, int) (int32, int) { return 0, 0 }); err == nil || !strings.HasPrefix(err.Error(), "f: the cut passes tensor ") {
+	if _, err := onnxcut.Cut(data, "f", half(30), func(*onnxcut.Node, int) (int32, []int64) { return 0, nil }); err == nil || !strings.HasPrefix(err.Error(), "f: the cut passes tensor ") {
 		t.Error(err)
 	}
 	if _, err := onnxcut.Cut([]byte("\x08\x07"), "f", half(1), float); err == nil || err.Error() != "f: is no ONNX model: it has no graph" {

@@ -160,7 +160,7 @@ func (imp *importer) call(s *scope, at frame, n *nodepb.NodeDef, called []string
 			inner.of[a.Name] = []output{args[k]}
 		}
 		before := imp.b.NumOps()
-		if err := imp.nodes(inner, f.NodeDef); err != nil {
+		if err := imp.nodes(inner, needed(f)); err != nil {
 			return fmt.Errorf("function %s: %w", foreign.Brief(name), err)
 		}
 		if imp.b.NumOps() > before {

@@ -55,6 +55,7 @@ type importer struct {
 	unpriced map[graph.Kind]int // products and convolutions whose sizes are not known
 	unknown  int                // outputs without a shape
 	open     int                // dimensions without a size
+	taken    []string           // dimensions of inputs that are taken for 1
 }
 
 // scope is a graph, or one call of a function, being added.
@@ -79,7 +80,8 @@ type output struct {
 }
 
 // Import reads a graph; name is the file's, for errors and for the graph. dims gives
-// "batch", the size of unknown first dimensions, and trip counts of loops by name.
+// "batch", the size of unknown first dimensions, "x[1]", that of an input's second one, and
+// trip counts of loops by name.
 func Import(data []byte, name string, dims map[string]int64) (*Imported, error) {
 	f, err := decode(data)
 	if err != nil {
@@ -143,7 +145,7 @@ func (imp *importer) run() error {
 	}
 	if imp.open > 0 {
 		imp.sum.Dims = append(imp.sum.Dims, "batch")
-		imp.sum.Notes = append(imp.sum.Notes, fmt.Sprintf("%s taken for %d where they come first, for 1 elsewhere; --dim batch=N", words.Count(imp.open, "unknown dimension is", "unknown dimensions are"), imp.batch()))
+		imp.sum.Notes = append(imp.sum.Notes, fmt.Sprintf("%s taken for %d where they come first, for 1 elsewhere; --dim batch=N%s", words.Count(imp.open, "unknown dimension is", "unknown dimensions are"), imp.batch(), imp.openInputs()))
 	}
 	for key := range imp.dims {
 		if !slices.Contains(imp.sum.Dims, key) {
@@ -161,6 +163,14 @@ func (imp *importer) unpricedNote() string {
 		kinds = append(kinds, fmt.Sprintf("%d %s", imp.unpriced[k], k))
 	}
 	return fmt.Sprintf("products of unknown size cost their bytes alone: %s", strings.Join(kinds, ", "))
+}
+
+// openInputs names the dimensions of inputs that are taken for 1.
+func (imp *importer) openInputs() (text string) {
+	for _, name := range imp.taken[:min(len(imp.taken), 4)] {
+		text += fmt.Sprintf(", --dim %s=N", foreign.Brief(name))
+	}
+	return text
 }
 
 func (imp *importer) batch() int64 {

@@ -6,6 +6,7 @@ import (
 	nodepb "github.com/wamuir/graft/tensorflow/core/framework/node_def_go_proto"
 	tensorpb "github.com/wamuir/graft/tensorflow/core/framework/tensor_go_proto"
 	shapepb "github.com/wamuir/graft/tensorflow/core/framework/tensor_shape_go_proto"
+	typespb "github.com/wamuir/graft/tensorflow/core/framework/types_go_proto"
 
 	"placer/graph"
 	"placer/units"
@@ -41,6 +42,32 @@ func (imp *importer) shape(p *shapepb.TensorShapeProto) ([]int64, error) {
 		dims = append(dims, n)
 	}
 	return dims, fits(dims)
+}
+
+// inputShape returns the shape of an input, whose dimensions without a size have a name each,
+// "x[1]": the caller may say what they are.
+func (imp *importer) inputShape(n *nodepb.NodeDef) ([]int64, error) {
+	dims, err := imp.shape(n.Attr["shape"].GetShape())
+	for i, d := range n.Attr["shape"].GetShape().GetDim() {
+		if i >= len(dims) || d.GetSize() >= 0 {
+			continue
+		}
+		name := fmt.Sprintf("%s[%d]", n.Name, i)
+		size, given := imp.dims[name]
+		if given {
+			dims[i] = size
+			imp.open--
+		} else if i > 0 {
+			imp.taken = append(imp.taken, name)
+		}
+		if given || i > 0 { // the first is the batch
+			imp.sum.Dims = append(imp.sum.Dims, name)
+		}
+	}
+	if err == nil {
+		err = fits(dims)
+	}
+	return dims, err
 }
 
 // fits reports a shape that is too large.
@@ -132,7 +159,10 @@ func constant(t *tensorpb.TensorProto, shape []int64) []int64 {
 			v = append(v, int64(x))
 		}
 	}
-	for len(v) > 0 && int64(len(v)) < count {
+	if len(v) == 0 && (t.GetDtype() == typespb.DataType_DT_INT32 || t.GetDtype() == typespb.DataType_DT_INT64) {
+		v = append(v, 0) // TensorFlow's optimizer leaves out zeros
+	}
+	for int64(len(v)) < count && len(v) > 0 {
 		v = append(v, v[len(v)-1])
 	}
 	if int64(len(v)) != count {

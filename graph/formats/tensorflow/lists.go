@@ -16,6 +16,19 @@ import (
 type tensorList struct {
 	held  []graph.TensorID // tensors whose bytes are those of the items, as far as ops made them
 	times float64          // how often what made the list runs
+	item  []int64          // the shape of each item; nil where it is not known, or they differ
+	count int64            // how many items there are; negative where it is not known
+	empty bool             // nothing has been put in
+}
+
+// takes notes the shape of an item that is put in.
+func (l *tensorList) takes(shape []int64) {
+	if l.empty {
+		l.item = shape
+	} else if !slices.Equal(l.item, shape) {
+		l.item = nil
+	}
+	l.empty = false
 }
 
 // reads returns what an op that reads a list reads besides: all that the list holds stays as
@@ -61,7 +74,7 @@ func (imp *importer) lists(n *nodepb.NodeDef, in, outs []output, times float64) 
 		return nil
 	}
 	put := func(item int) {
-		l := &tensorList{times: times}
+		l := &tensorList{times: times, count: -1}
 		if was := of(0); was != nil {
 			*l = *was
 			l.held = slices.Clone(was.held)
@@ -71,6 +84,7 @@ func (imp *importer) lists(n *nodepb.NodeDef, in, outs []output, times float64) 
 			return
 		}
 		x := in[item]
+		l.takes(x.shape)
 		if x.list != nil { // a list of lists
 			l.held = x.list.reads(l.held)
 			return
@@ -89,27 +103,50 @@ func (imp *importer) lists(n *nodepb.NodeDef, in, outs []output, times float64) 
 	}
 	switch n.Op {
 	case "EmptyTensorList", "TensorListReserve":
-		outs[0].list = &tensorList{times: times}
+		outs[0].list = &tensorList{times: times, count: -1, empty: true}
+		if n.Op == "TensorListReserve" && len(in) > 1 && len(in[1].value) == 1 {
+			outs[0].list.count = in[1].value[0]
+		}
 	case "TensorListFromTensor": // slices of it
-		outs[0].list = &tensorList{times: times}
+		outs[0].list = &tensorList{times: times, count: -1}
 		if len(in) > 0 {
 			outs[0].list.held = []graph.TensorID{in[0].id}
+			if x := in[0].shape; len(x) > 0 {
+				outs[0].list.count, outs[0].list.item = x[0], x[1:]
+			}
 		}
 	case "TensorListSetItem":
 		put(2)
 	case "TensorListPushBack":
 		put(1)
+		outs[0].list.count = -1
 	case "TensorListGetItem":
 		outs[0].borrowed = true
+		if l := of(0); l != nil && l.item != nil {
+			outs[0].shape = l.item
+		}
+	case "TensorListStack":
+		if l := of(0); l != nil && l.item != nil {
+			count := l.count
+			if count < 0 && len(outs[0].shape) > 0 {
+				count = outs[0].shape[0]
+			}
+			if whole := slices.Concat([]int64{count}, l.item); count >= 0 && fits(whole) == nil {
+				outs[0].shape = whole
+			}
+		}
 	case "TensorListPopBack":
 		outs[0].list = of(0)
 		if len(outs) > 1 {
 			outs[1].borrowed = true
+			if l := of(0); l != nil && l.item != nil {
+				outs[1].shape = l.item
+			}
 		}
 	case "AddN": // item by item
 		for k := range in {
 			if l := of(k); l != nil && outs[0].list == nil {
-				outs[0].list = &tensorList{held: slices.Clone(l.held), times: l.times}
+				outs[0].list = &tensorList{held: slices.Clone(l.held), times: l.times, item: l.item, count: l.count}
 			} else if l != nil {
 				outs[0].list.held = l.reads(outs[0].list.held)
 			}
@@ -163,7 +200,9 @@ func loopLists(in, outs []output, results []listed, trips float64) growth {
 		if k >= len(in) || in[k].list == nil {
 			continue
 		}
-		outs[k].list = &tensorList{held: slices.Clone(in[k].list.held), times: in[k].list.times}
+		l := *in[k].list
+		l.held = slices.Clone(l.held)
+		outs[k].list = &l
 		if k >= len(results) {
 			continue
 		}

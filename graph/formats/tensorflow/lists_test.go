@@ -94,3 +94,18 @@ func TestLists(t *testing.T) {
 		}
 	}
 }
+
+// What is taken from a list has the shape of what was put in, where the file has it open: the
+// batch is no time step.
+func TestShapesOfListItems(t *testing.T) {
+	const stated = "shape { dim { size: 10 } dim { size: 2 } dim { size: 4 } }"
+	x, err := Import([]byte(strings.Replace(listing(), stated, "shape { dim { size: -1 } dim { size: -1 } dim { size: 4 } }", 1)), "f", map[string]int64{"batch": 7})
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, _ := find(t, x.Graph, "results")
+	first, _ := x.Graph.Outputs(id)
+	if s := x.Graph.Tensor(first).Shape; !slices.Equal(s, []int64{10, 2, 4}) {
+		t.Errorf("%v", s)
+	}
+}

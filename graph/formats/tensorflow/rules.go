@@ -47,7 +47,7 @@ func (imp *importer) rules(n *nodepb.NodeDef, in []output, outs []output) error 
 		}
 		out.shape, out.value = s, constant(n.Attr["value"].GetTensor(), s)
 	case "Placeholder", "PlaceholderV2", "Variable", "VariableV2", "VarHandleOp", "_Arg":
-		s, err := imp.shape(n.Attr["shape"].GetShape())
+		s, err := imp.inputShape(n)
 		if err != nil {
 			return err
 		}
