@@ -33,7 +33,7 @@ func TestOptimizerState(t *testing.T) {
 		if (got == "") != (want == nil) {
 			t.Errorf("%s: %q", name, got)
 		}
-		if narrow := strings.Contains(got, "own type") || strings.Contains(got, "no state"); Narrow(g) != narrow {
+		if narrow := strings.Contains(got, "in the weights' type") || strings.Contains(got, "no state"); Narrow(g) != narrow {
 			t.Errorf("%s: narrow is %v, want %v", name, !narrow, narrow)
 		}
 		for _, w := range want {

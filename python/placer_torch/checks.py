@@ -105,11 +105,11 @@ class NoAssignedData(TorchFunctionMode):
 @contextlib.contextmanager
 def no_loss_scaling() -> Iterator[None]:
     """Refuses torch.amp.GradScaler in the loss: it divides the gradients again, and skips
-    steps, between backward and update, which a captured step does not, and it would keep a
-    tensor of the trace."""
+    steps, between backward and update, which no step here does, and it would keep a
+    tensor of a trace."""
 
     def scale(*_: Any) -> Any:
-        raise CaptureError("the loss is scaled by a GradScaler, whose other half, between backward and update, a captured step does not have: leave it out; autocast to bfloat16 needs none")
+        raise CaptureError("the loss is scaled by a GradScaler, whose other half, between backward and update, the step does not have: leave it out; autocast to bfloat16 needs none")
 
     was = torch.amp.GradScaler.scale
     torch.amp.GradScaler.scale = scale  # type: ignore[method-assign,assignment]

@@ -30,6 +30,23 @@ def second_ends():
         os.kill(os.getpid(), signal.SIGKILL)
     return make()
 
+def second_in_a_step(how):
+    steps = [0]
+
+    def loss(m, b):
+        steps[0] += 1
+        if os.environ["RANK"] == "1" and steps[0] == 4:  # the first step asks for two more
+            how()
+        return mse_loss(m(b), b)
+
+    return make(loss)
+
+def second_raises():
+    return second_in_a_step(lambda: {}["sample"])
+
+def second_exits():
+    return second_in_a_step(lambda: os._exit(7))
+
 def pruned():
     made = make()
     torch.nn.utils.prune.random_unstructured(made[0], "weight", 0.5)
@@ -56,7 +73,7 @@ def test_too_many_processes(tmp_path: Path) -> None:
         ("fails", "placer_torch: --model mine:fails: mine.py:10: KeyError: 'weights'"),
         ("second_fails", "placer_torch: --model mine:second_fails: mine.py:14: no data"),
         ("second_ends", "placer_torch: the process of rank 1 was ended by signal 9"),
-        ("loss_fails", "placer_torch: step 1: mine.py:28: IndexError: index 9 is out of bounds for dimension 0 with size 2"),
+        ("loss_fails", "placer_torch: step 1: mine.py:45: IndexError: index 9 is out of bounds for dimension 0 with size 2"),
     ],
 )
 def test_one_line(tmp_path: Path, function: str, said: str) -> None:
@@ -66,6 +83,23 @@ def test_one_line(tmp_path: Path, function: str, said: str) -> None:
     words = [sys.executable, "-m", "placer_torch", "distribute", "--model", f"mine:{function}", "--strategy", "strategy.json", "--device", "cpu"]
     done = subprocess.run(words, capture_output=True, text=True, cwd=tmp_path)
     assert (done.returncode, done.stdout, [x for x in done.stderr.splitlines() if not x.startswith("[Gloo] Rank")]) == (1, "", [said])
+
+
+@pytest.mark.parametrize(
+    "function, code, said",
+    [
+        ("second_raises", 1, "placer_torch: step 2: mine.py:34: KeyError: 'sample'"),
+        ("second_exits", 7, "placer_torch: the process of rank 1 ended with exit code 7, without a word"),
+    ],
+)
+def test_one_process_of_a_step(tmp_path: Path, function: str, code: int, said: str) -> None:
+    """The others say that it has ended, and what it said itself is the last."""
+    (tmp_path / "mine.py").write_text(MODEL)
+    (tmp_path / "strategy.json").write_text(json.dumps(STRATEGY))
+    words = [sys.executable, "-m", "placer_torch", "distribute", "--model", f"mine:{function}", "--strategy", "strategy.json", "--device", "cpu"]
+    done = subprocess.run(words, capture_output=True, text=True, cwd=tmp_path)
+    lines = [x for x in done.stderr.splitlines() if not x.startswith("[Gloo] Rank")]
+    assert lines == ["placer_torch: step 2: another process has ended", said] and done.returncode in (1, code)
 
 
 def test_a_model_that_cannot_be_copied(tmp_path: Path) -> None:

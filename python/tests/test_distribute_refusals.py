@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import json
 from typing import Any, Callable
 
@@ -14,8 +15,10 @@ import torch.nn.functional as F
 import models
 import strategies
 from placer_torch import FormatError, RunError
-from placer_torch.parallel import distribute, optimizers, read, refusals
+from placer_torch.errors import PlacerTorchError
+from placer_torch.parallel import distribute, micro, optimizers, read, refusals
 from placer_torch.parallel.errors import StrategyError
+from placer_torch.parallel.parts import Order
 from strategies import KINDS, strategy
 
 pytestmark = pytest.mark.forks
@@ -113,6 +116,7 @@ def test_optimizers() -> None:
     refused(model, loss, [torch.optim.SGD], shares, "the optimizer is of type type: give one of torch.optim, or a list of them")
     refused(model, loss, [torch.optim.SGD(model.parameters()), torch.optim.Adafactor(model.parameters())], shares, "optimizer Adafactor: zero-1=2")
     refused(model, loss, [torch.optim.SGD(model.parameters()), torch.optim.AdamW(model.ln_f.parameters())], shares, "two optimizers hold a parameter of shape [16]")
+    refused(model, loss, torch.optim.SGD(model.parameters(), fused=True), shares, "optimizer SGD with fused=True: zero-1=2")
     loss(model, batch).backward()
     optimizer.step()
     refused(model, loss, optimizer, shares, "optimizer AdamW has made steps")
@@ -124,7 +128,7 @@ def test_parameters_that_are_lost() -> None:
     held = optimizers.names(model, optimizer)
     del model.h[1]
     with pytest.raises(StrategyError, match="parameter h.1.ln_1.weight, which the optimizer holds"):
-        optimizers.follow(optimizer, model, held)
+        optimizers.follow(optimizer, model, held, Order({}, 1))
 
 
 def test_wrapped_models() -> None:
@@ -185,6 +189,46 @@ def test_losses() -> None:
 
     said, same = strategies.in_processes(1, work)
     assert "differs from that of them once by 100%" in said and same
+
+
+def noisy(reduction: str, model: Any, batch: Any) -> torch.Tensor:
+    """Rows that are mixed at random, dropped also in evaluation, and drawn in place."""
+    x = model.wte(batch[0])
+    mixed = torch.rand(len(x), 1, 1).double() * x + F.dropout(x[torch.randperm(len(x))], 0.3, True)
+    return F.mse_loss(model.h[0](mixed), torch.empty_like(x).normal_(), reduction=reduction)
+
+
+def test_losses_that_draw_random_numbers() -> None:
+    """As those of diffusion do: a mean is one with the same noise, and what the step draws is what it would have."""
+
+    def work() -> tuple[bool, str]:
+        model, _, batch, optimizer = GPT2.make()
+        t = distribute(model, functools.partial(noisy, "mean"), optimizer, strategy(GPT2, mb=2), device="cpu")
+        torch.manual_seed(1)
+        parts = [micro.part(batch, k, 2) for k in range(2)]
+        want = sum(float(noisy("mean", model, x)) for x in parts) / 2
+        torch.manual_seed(1)
+        same = t.step(batch) == pytest.approx(want, rel=1e-12)
+        model, _, batch, optimizer = GPT2.make()
+        with pytest.raises(StrategyError) as e:
+            distribute(model, functools.partial(noisy, "sum"), optimizer, strategy(GPT2, mb=2), device="cpu").step(batch)
+        return same, str(e.value)
+
+    same, said = strategies.in_processes(1, work)
+    assert same and "differs from that of them once by 100%" in said
+
+
+def test_scaled_losses() -> None:
+    """What a GradScaler does behind the backward pass no step does."""
+
+    def work() -> str:
+        model, loss, batch, optimizer = GPT2.make()
+        scaler = torch.amp.GradScaler("cpu")
+        with pytest.raises(PlacerTorchError) as e:
+            distribute(model, lambda m, b: scaler.scale(loss(m, b)), optimizer, strategy(GPT2), device="cpu").step(batch)
+        return str(e.value)
+
+    assert "the loss is scaled by a GradScaler" in strategies.in_processes(1, work)
 
 
 def test_penalties_of_weights() -> None:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from typing import Any, Callable, Iterable, Iterator
+from typing import Any, Iterable, Iterator
 
+import torch
+import torch.distributed as dist
 from torch import nn
-from torch.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict, get_optimizer_state_dict, set_model_state_dict, set_optimizer_state_dict
+from torch.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict, set_model_state_dict
+from torch.distributed.tensor import DTensor
 
-from ..optim import Optimizers, each
+from ..optim import Optimizers
+from . import optimizers, slots
 from .names import plain
 from .parts import Order
 
@@ -18,15 +22,28 @@ _GIVEN = StateDictOptions(full_state_dict=True)
 
 
 def state_dict(model: nn.Module, order: Order) -> dict[str, Any]:
-    """On rank 0; empty elsewhere."""
+    """On rank 0; empty elsewhere. What is on the host and whole as it is torch returns itself: it is copied."""
+    here = (t.detach() for t in (*model.parameters(), *model.buffers()))
+    live = {(t.to_local() if isinstance(t, DTensor) else t).untyped_storage().data_ptr() for t in here}
     with _quiet():
-        found = {plain(k): order.restored(k, x) for k, x in get_model_state_dict(model, options=_WHOLE).items()}
+        found = {plain(k): order.restored(k, _kept(x, live)) for k, x in get_model_state_dict(model, options=_WHOLE).items()}
     return {k: found[plain(k)] for k in model.state_dict() if plain(k) in found}
 
 
+def _kept(x: Any, live: set[int]) -> Any:
+    return x.clone() if isinstance(x, torch.Tensor) and x.untyped_storage().data_ptr() in live else x
+
+
 def optimizer_state(model: nn.Module, optimizer: Optimizers, order: Order) -> dict[str, Any]:
+    """As torch.distributed.checkpoint has it, but that it makes no step of the optimizer before the first."""
+    own = dict(model.named_parameters())
+    torchs = _names(model.state_dict())
+    of = {torchs.get(plain(k), plain(k)): p for k, p in own.items()}
+    names = [[torchs.get(k, k) for k in ks] for ks in optimizers.names(model, optimizer)]
+    first = dist.get_rank() == 0
     with _quiet():
-        return _each(dict(get_optimizer_state_dict(model, each(optimizer), options=_WHOLE)), order.restored, _names(model.state_dict()))
+        made = optimizers.whole_state(optimizer, names, lambda o, k: slots.whole(o, of[k], k, order) if first else slots.gathered(o, of[k]))
+    return made if first else {}
 
 
 def load(model: nn.Module, optimizer: Optimizers, state: dict[str, Any], of_optimizer: dict[str, Any] | None, order: Order) -> None:
@@ -34,7 +51,8 @@ def load(model: nn.Module, optimizer: Optimizers, state: dict[str, Any], of_opti
     torchs = _names(get_model_state_dict(model))
     set_model_state_dict(model, {torchs.get(plain(k), k): order.arranged(k, x) for k, x in state.items()}, options=_GIVEN)
     if of_optimizer is not None:
-        set_optimizer_state_dict(model, each(optimizer), _each(of_optimizer, order.arranged, torchs), options=_GIVEN)
+        of = {plain(k): p for k, p in model.named_parameters()}
+        optimizers.take_state(optimizer, optimizers.names(model, optimizer), _plain(of_optimizer), lambda o, k, x: slots.take(o, of[k], k, x, order))
 
 
 def _names(of: Iterable[str]) -> dict[str, str]:
@@ -42,15 +60,10 @@ def _names(of: Iterable[str]) -> dict[str, str]:
     return {plain(k): k for k in of}
 
 
-def _each(of_optimizer: dict[str, Any], change: Callable[[str, Any], Any], names: dict[str, str]) -> dict[str, Any]:
-    """An optimizer's state with the rows of its tensors in another order, and with other names."""
-
-    def named(k: str) -> str:
-        return names.get(plain(k), k)
-
-    state = {named(name): {k: change(name, x) for k, x in of.items()} for name, of in of_optimizer.get("state", {}).items()}
-    groups = [{k: [named(name) for name in x] if k == "params" else x for k, x in g.items()} for g in of_optimizer.get("param_groups", ())]
-    return of_optimizer | {k: x for k, x in (("state", state), ("param_groups", groups)) if k in of_optimizer}
+def _plain(of_optimizer: dict[str, Any]) -> dict[str, Any]:
+    """An optimizer's state by plain names."""
+    state = {plain(name): of for name, of in of_optimizer.get("state", {}).items()}
+    return {"state": state, "param_groups": [{**g, "params": [plain(k) for k in g["params"]]} for g in of_optimizer.get("param_groups", ())]}
 
 
 @contextlib.contextmanager

@@ -30,7 +30,7 @@ class Clipping:
     def hold(self, parameters: Iterable[torch.Tensor], elsewhere: Collection[torch.Tensor] = ()) -> None:
         """The parameters of this process, in the layout in which they are updated, each once.
         elsewhere: those of them that a process of another stage has too, which counts them."""
-        self._parameters = [p for p in parameters if p.requires_grad]
+        self._parameters = list(parameters)  # frozen ones too, which may be trained later
         self._counted = {}
         others = {id(p) for p in elsewhere}
         for p in self._parameters:

@@ -22,6 +22,8 @@ from .strategy import Strategy
 
 Made = tuple[Any, Any, Any, Any]
 
+_LEFT = ("Connection closed by peer", "Connection reset by peer", "Broken pipe")  # what gloo says of a process that has ended
+
 
 def run(make: Callable[[], Made], samples: Callable[[Any], int], s: Strategy, *, steps: int, device: str, clip: Clip, checked: bool) -> dict[str, Any] | None:
     """Runs steps of what make returns (model, loss, batch, optimizer) in this process's part,
@@ -100,6 +102,8 @@ def _said(step: int) -> Iterator[None]:
         raise
     except Exception as e:
         first = cause(e)
+        if any(words in str(first) for words in _LEFT):
+            raise RunError(f"step {step + 1}: another process has ended") from e
         at = where(first)
         if not at:
             raise

@@ -14,6 +14,7 @@ from . import mesh as meshes, optimizers, products, refusals, share, start, stra
 from .apply import apply
 from .clipping import Clipping
 from .errors import StrategyError
+from .parts import Order
 from .strategy import Strategy
 from .training import Training
 
@@ -54,7 +55,7 @@ def distribute(model: nn.Module, loss: Loss, optimizer: Optimizers | Callable[[A
     names = optimizers.names(model, made)
     apply(model, s, mesh)
     runs = share.share_model(model, s, mesh)
-    optimizers.follow(made, model, names)
+    optimizers.follow(made, model, names, Order(s.parts, s.tensor, s.transposed))
     clipping = Clipping(clip, mesh)
     clipping.hold(model.parameters())
     return Training(model, loss, made, s, mesh, clipping, runs)

@@ -23,8 +23,8 @@ def alone() -> bool:
 
 def launch(argv: Sequence[str], world: int) -> int:
     """Runs python -m placer_torch with these arguments as so many ranks, and returns the exit
-    code of the first that fails, else 0. Rank 0's output is this process's; of another that
-    failed first, the lines of its stderr are shown that rank 0 has not written."""
+    code of the first that fails, else 0. Rank 0's output is this process's; of others that
+    failed, the lines of their stderr are shown that no one before has written."""
     store = dist.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False, timeout=datetime.timedelta(minutes=10))  # type: ignore[attr-defined]
     said = [tempfile.TemporaryFile("w+", errors="replace") for _ in range(world)]
     ranks: list[subprocess.Popen[bytes]] = []
@@ -37,14 +37,19 @@ def launch(argv: Sequence[str], world: int) -> int:
         if failed is None:
             shown.join(GRACE)  # what rank 0 has started may hold its stderr open
             return 0
-        _end(ranks)
+        ended = _end(ranks)
         shown.join(GRACE)
-        first = _lines(said[0])
-        sys.stderr.writelines(line for line in _lines(said[failed]) if line not in first)
-        code = ranks[failed].returncode
-        if code < 0:
-            print(f"placer_torch: the process of rank {failed} was ended by signal {-code}", file=sys.stderr)
-        return code if code > 0 else 1
+        lines = _lines(said[0])
+        for k in (k for k, p in enumerate(ranks) if p.returncode and k not in ended):
+            own, code = _lines(said[k]), ranks[k].returncode
+            new = [] if k == 0 else [line for line in own if line not in lines and (k == failed or line.startswith("placer_torch: "))]
+            sys.stderr.writelines(new)
+            lines += new
+            if code < 0:
+                print(f"placer_torch: the process of rank {k} was ended by signal {-code}", file=sys.stderr)
+            elif not own:
+                print(f"placer_torch: the process of rank {k} ended with exit code {code}, without a word", file=sys.stderr)
+        return max(ranks[failed].returncode, 0) or 1
     finally:
         _end(ranks)
         for f in said:
@@ -65,15 +70,17 @@ def _lines(said: IO[str]) -> list[str]:
     return said.readlines()
 
 
-def _end(ranks: Sequence[subprocess.Popen[bytes]]) -> None:
-    """Ends those that run, but for those that are about to end by themselves."""
-    deadline = time.monotonic() + GRACE
-    for p in ranks:
+def _end(ranks: Sequence[subprocess.Popen[bytes]]) -> set[int]:
+    """Ends those that run, but for those that are about to end by themselves. Returns which it ended."""
+    deadline, ended = time.monotonic() + GRACE, set()
+    for k, p in enumerate(ranks):
         try:
             p.wait(max(0.0, deadline - time.monotonic()))
         except subprocess.TimeoutExpired:
             p.kill()
+            ended.add(k)
         p.wait()
+    return ended
 
 
 def _environment(rank: int, world: int, port: int) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any, Callable
 
 import torch
@@ -9,12 +10,14 @@ import torch.distributed as dist
 from torch import nn
 
 from ..optim import Optimizers
-from . import mean as means, micro, start
+from . import checkpoint, mean as means, micro, start
 from .clipping import Clipping
 from .errors import StrategyError
 from .mesh import Mesh
+from .parts import Order
 from .pipeline_cut import homes
 from .pipeline_run import Run
+from .pipeline_state import broadcast, check_keys
 from .strategy import Strategy
 from .training import Training
 
@@ -45,7 +48,7 @@ class Pipeline(Training):
     def __init__(self, model: nn.Module, loss: Loss, optimizer: Optimizers, strategy: Strategy, mesh: Mesh, clipping: Clipping):
         super().__init__(model, loss, optimizer, strategy, mesh, clipping)
         self._run: Run | None = None
-        self._loaded: tuple[dict[str, Any], dict[str, Any] | None] | None = None
+        self._loaded: dict[str, Any] | None = None  # an optimizer's state for the stages
 
     def step(self, batch: Any) -> float:
         """One step of this replica's samples (strategy.samples of them), which the processes
@@ -61,7 +64,7 @@ class Pipeline(Training):
         if self._run is None:
             self._run = Run(self.model, self.loss, self.optimizer, self.strategy, self.mesh, self._clipping, parts[0])
             if self._loaded is not None:
-                self._run.load(*self._loaded)
+                self._run.states.load_optimizer(self._loaded)
                 self._loaded = None
         return self._run.step(parts)
 
@@ -75,19 +78,23 @@ class Pipeline(Training):
         on rank 0; empty elsewhere. Every process has to call it."""
         if self._run is not None:
             return self._run.states.of_model()
-        return {k: t.cpu() for k, t in self.model.state_dict().items()} if dist.get_rank() == 0 else {}
+        return checkpoint.state_dict(self.model, Order({}, 1))
 
     def optimizer_state(self) -> dict[str, Any]:
         if self._run is not None:
             return self._run.states.of_optimizer()
-        return super().optimizer_state()
+        return super().optimizer_state() if self._loaded is None else copy.deepcopy(self._loaded)
 
     def load_state_dict(self, state: dict[str, Any], optimizer: dict[str, Any] | None = None) -> None:
-        """Before the first step too, which takes them in when the model is cut."""
+        """What rank 0 has. Before the first step too, which takes the optimizer's in when the model is cut."""
         if self._run is not None:
             self._run.load(state, optimizer)
-        else:
-            self._loaded = state, optimizer
+            return
+        check_keys(state, self.model, self.mesh)
+        if dist.get_rank() == 0:
+            self.model.load_state_dict(state)
+        start.send(self.model, self.mesh.device)
+        self._loaded = (optimizer or {}) if broadcast(optimizer is not None, self.mesh) else None
 
     @property
     def sent(self) -> dict[str, int]:

@@ -6,9 +6,10 @@ from typing import Collection, Mapping
 
 import torch
 from torch import nn
-from torch.distributed.tensor import DTensor
 
-from ..optim import Optimizers, groups
+from ..optim import Optimizers
+from . import optimizers
+from .parts import Order
 from .pipeline_stage import Stage
 from .pipeline_trace import Trace
 
@@ -31,15 +32,13 @@ class Places:
         stage, path = self._of[name]
         return find(stage, path)
 
-    def leave(self, model: nn.Module, optimizer: Optimizers, traced: Trace, held: Collection[str]) -> dict[str, str]:
+    def leave(self, model: nn.Module, optimizer: Optimizers, traced: Trace, held: Collection[str], of_groups: list[list[str]], order: Order) -> dict[str, str]:
         """Leaves optimizer and model with what this process has. Parameters that stages hold, but not
         this process or only a share of, are on the meta device then; those that no step
         reads stay. Returns the keys of the model's state_dict with the tensors' names."""
         names = traced.names
         keys = {k: names[id(t)] for k, t in model.state_dict(keep_vars=True).items() if id(t) in names}
-        for g in groups(optimizer):
-            named = [(p, names.get(id(p), "")) for p in g["params"]]
-            g["params"] = [self.tensor(k) if k in self else p for p, k in named if k in self or k not in held]
+        optimizers.hold(optimizer, of_groups, lambda k, p: self.tensor(k) if k in self else None if k in held else p, order)
         for m in model.modules():
             for k, p in m._parameters.items():
                 name = names.get(id(p), "")
@@ -55,8 +54,3 @@ def find(module: nn.Module, path: str) -> torch.Tensor:
     assert isinstance(t, torch.Tensor)
     return t
 
-
-def whole(t: torch.Tensor) -> torch.Tensor:
-    """Of a shared tensor, whose other holders have to call this too, the whole."""
-    t = t.detach()
-    return (t.full_tensor() if isinstance(t, DTensor) else t).contiguous()

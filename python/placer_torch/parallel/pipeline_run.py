@@ -60,9 +60,11 @@ class Run:
         clipping.hold(self.tied.once(self.runs.values()), self.tied.elsewhere())
         names = [[traced.names[id(p)] for p in g["params"]] for g in groups(optimizer)]
         holders = cut.holders()
-        keys = self.place.leave(model, optimizer, traced, holders)
-        self.states = States(model, optimizer, self.place, holders, keys, names, mesh, Order(s.parts, s.tensor, s.transposed))
+        order = Order(s.parts, s.tensor, s.transposed)
+        keys = self.place.leave(model, optimizer, traced, holders, names, order)
+        self.states = States(model, optimizer, self.place, holders, keys, names, mesh, order)
         self.schedule = self.scheduled()
+        self.trained = _trained(model)
 
     def of_stage(self, stage: Stage) -> Strategy:
         """The rest of the strategy, by the paths of a stage."""
@@ -97,6 +99,9 @@ class Run:
         return torch.empty(val.shape or (1,), dtype=val.dtype, device="meta", requires_grad=n in self.cut.gradient)
 
     def step(self, parts: list[Any]) -> float:
+        other = next((k for k, trained in _trained(self.model).items() if trained != self.trained[k]), None)
+        if other is not None:
+            raise RunError(f"parameter {other} is {'frozen' if self.trained[other] else 'trained'} now and was not in the first step, of which the stages were made: distribute a new model, and load the state of this training")
         for p in parts:
             self.check(p)
         fed = [[x for _, x in batches.leaves(p) if isinstance(x, torch.Tensor)] for p in parts]
@@ -159,6 +164,10 @@ class _EachReduced(nn.Module):
 
 def _products(s: Strategy) -> set[str]:
     return {path for key in _PRODUCTS for path in getattr(s, key)} if s.tensor > 1 else set()
+
+
+def _trained(model: nn.Module) -> dict[str, bool]:
+    return {k: p.requires_grad for k, p in model.named_parameters()}
 
 
 def _fixed(batch: Any) -> list[tuple[str, Any]]:

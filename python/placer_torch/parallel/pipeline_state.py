@@ -9,13 +9,13 @@ from typing import Any, Mapping, Sequence
 import torch
 import torch.distributed as dist
 from torch import nn
-from torch.distributed.tensor import DTensor, distribute_tensor
 
-from ..optim import Optimizers, groups
+from ..errors import RunError
+from ..optim import Optimizers
+from . import optimizers, slots
 from .mesh import Mesh
-from .optimizers import state_of
 from .parts import Order
-from .pipeline_places import Places, whole
+from .pipeline_places import Places
 
 State = dict[str, Any]
 
@@ -26,7 +26,7 @@ class States:
     optimizer's parameters, those of other processes too. Every process has to call each
     method."""
 
-    def __init__(self, model: nn.Module, optimizer: Optimizers, places: Places, holders: Mapping[str, int], keys: Mapping[str, str], groups: Sequence[Sequence[str]], mesh: Mesh, order: Order):
+    def __init__(self, model: nn.Module, optimizer: Optimizers, places: Places, holders: Mapping[str, int], keys: Mapping[str, str], groups: list[list[str]], mesh: Mesh, order: Order):
         self.model, self.optimizer, self.places, self.holders, self.keys, self.mesh = model, optimizer, places, holders, keys, mesh
         self.groups, self.order = groups, order
 
@@ -34,42 +34,41 @@ class States:
         found = {}
         for name in dict.fromkeys(self.keys.values()):
             if name in self.holders:
-                found[name] = self._fetched(name, lambda: self.order.restored(name, _copied(self.places.tensor(name))))
+                found[name] = self._fetched(name, lambda: self.order.restored(name, slots.copied(self.places.tensor(name))))
         if dist.get_rank():
             return {}
         own = self.model.state_dict()
-        return {key: found[name] if name in found else _copied(own[key]) for key, name in self.keys.items()}
+        return {key: found[name] if name in found else slots.copied(own[key]) for key, name in self.keys.items()}
 
     def of_optimizer(self) -> State:
-        def part(name: str) -> State:
-            return {k: self.order.restored(name, _copied(v)) if isinstance(v, torch.Tensor) else v for k, v in state_of(self.optimizer, self.places.tensor(name)).items()}
+        made = optimizers.whole_state(self.optimizer, self.groups, self._slots)
+        return {} if dist.get_rank() else made
 
-        state = {name: self._fetched(name, lambda: part(name)) for names in self.groups for name in names if name in self.holders}
-        if dist.get_rank():
-            return {}
-        named = [{**{k: v for k, v in g.items() if k != "params"}, "params": names} for g, names in zip(groups(self.optimizer), self.groups)]
-        return {"state": {k: v for k, v in state.items() if v}, "param_groups": named}
+    def _slots(self, optimizer: torch.optim.Optimizer, name: str) -> State | None:
+        if name not in self.holders:
+            return None
+        fetched: State | None = self._fetched(name, lambda: slots.whole(optimizer, self.places.tensor(name), name, self.order))
+        return fetched
 
     def load(self, state: State, of_optimizer: State | None) -> None:
         """What rank 0 has."""
+        check_keys(state, self.model, self.mesh)
         for key, name in self.keys.items():
-            value, t = _broadcast(state.get(key), self.mesh), self._own(name)
-            if value is not None and t is not None:
+            value, t = broadcast(state[key] if not dist.get_rank() else None, self.mesh), self._own(name)
+            if t is not None:
                 with torch.no_grad():
-                    t.copy_(_like(self.order.arranged(name, value), t))
-        if _broadcast(of_optimizer is not None, self.mesh):
-            self._load_optimizer(of_optimizer or {})
+                    t.copy_(slots.laid_out(self.order.arranged(name, value), t))
+        if broadcast(of_optimizer is not None, self.mesh):
+            self.load_optimizer(of_optimizer or {})
 
-    def _load_optimizer(self, state: State) -> None:
-        for g, more in zip(groups(self.optimizer), _broadcast([{k: v for k, v in g.items() if k != "params"} for g in state.get("param_groups", ())], self.mesh)):
-            g.update(more)
-        for name in (name for names in self.groups for name in names):
-            value = _broadcast(state.get("state", {}).get(name), self.mesh)
-            if value and name in self.places:
-                p = self.places.tensor(name)
-                own = state_of(self.optimizer, p)
-                own.clear()
-                own |= {k: _like(self.order.arranged(name, v), p).clone() if isinstance(v, torch.Tensor) and v.shape == p.shape else v for k, v in value.items()}
+    def load_optimizer(self, state: State) -> None:
+        """Group by group and parameter by parameter, for not every process has room for all."""
+        there = {"param_groups": broadcast(state.get("param_groups", []), self.mesh), "state": _Each(state.get("state", {}), self.mesh)}
+        optimizers.take_state(self.optimizer, self.groups, there, self._take)
+
+    def _take(self, optimizer: torch.optim.Optimizer, name: str, of: State) -> None:
+        if name in self.places:
+            slots.take(optimizer, self.places.tensor(name), name, of, self.order)
 
     def _own(self, name: str) -> torch.Tensor | None:
         if name in self.places:
@@ -98,14 +97,24 @@ class States:
         return _unpacked(data)
 
 
-def _copied(t: torch.Tensor) -> torch.Tensor:
-    """Whole, on the host, and not the one that training goes on with."""
-    return whole(t).detach().to("cpu", copy=True)
+class _Each:
+    """Of each name what rank 0 has, on all processes, which ask for the same ones."""
+
+    def __init__(self, of: Mapping[str, Any], mesh: Mesh):
+        self._of, self._mesh = of, mesh
+
+    def get(self, name: str, other: Any) -> Any:
+        return broadcast(self._of.get(name, other), self._mesh)
 
 
-def _like(value: torch.Tensor, t: torch.Tensor) -> torch.Tensor:
-    value = value.to(t.device)
-    return distribute_tensor(value, t.device_mesh, t.placements, src_data_rank=None) if isinstance(t, DTensor) else value
+def check_keys(state: State, model: nn.Module, mesh: Mesh) -> None:
+    """Raises RunError on all processes where rank 0's state has other keys than the model's."""
+    want = model.state_dict()
+    lost, more = [k for k in want if k not in state], [k for k in state if k not in want]
+    wrong, what = (lost, "the state has no {}, which the model has") if lost else (more, "the state has {}, which the model does not")
+    said = broadcast(what.format(wrong[0] + (f" and {len(wrong) - 1} more" if len(wrong) > 1 else "")) if wrong else "", mesh)
+    if said:
+        raise RunError(said)
 
 
 def _packed(value: Any, device: torch.device) -> torch.Tensor:
@@ -120,7 +129,7 @@ def _unpacked(data: torch.Tensor) -> Any:
     return torch.load(io.BytesIO(ctypes.string_at(data.data_ptr(), data.numel())), weights_only=True)
 
 
-def _broadcast(value: Any, mesh: Mesh) -> Any:
+def broadcast(value: Any, mesh: Mesh) -> Any:
     """What rank 0 has, on all processes."""
     first = dist.get_rank() == 0
     data = _packed(value, mesh.device) if first else torch.empty(0, dtype=torch.uint8, device=mesh.device)

@@ -10,7 +10,7 @@ from torch import nn
 from torch.distributed.fsdp import FSDPModule, FullyShardedDataParallel
 from torch.distributed.tensor import DTensor
 
-from ..optim import Optimizers, each
+from ..optim import Optimizers, each, in_use
 from . import attention, experts_check, products, versions
 from .errors import StrategyError
 from .strategy import Paths, Strategy
@@ -205,11 +205,13 @@ def _optimizer(model: nn.Module, optimizer: torch.optim.Optimizer, s: Strategy) 
         raise StrategyError(f"the optimizer is of type {kind.__name__}: give one of torch.optim, or a list of them")
     if s.divided and kind not in ELEMENTWISE:
         raise StrategyError(f"optimizer {kind.__name__}: {s.strategy} shares out its state, which is right of optimizers that update each element by itself alone ({', '.join(c.__name__ for c in ELEMENTWISE)}); take ddp")
+    if s.divided and kind not in (torch.optim.Adam, torch.optim.AdamW) and any(g.get("fused") for g in optimizer.param_groups):
+        raise StrategyError(f"optimizer {kind.__name__} with fused=True: {s.strategy} shares parameters out, whose fused update torch has for Adam and AdamW alone: leave fused out")
     mixed = s.data > 1 and s.sharding == "ddp" and s.expert_ranks > 1
     for how in ("foreach", "fused") if mixed else ():
         if any(g.get(how) for g in optimizer.param_groups):
             raise StrategyError(f"optimizer {kind.__name__} with {how}=True updates tensors of one kind together, and {s.strategy} has two, experts that are shared out and parameters that are not: leave {how} out, or take zero-1")
-    if optimizer.state:
+    if in_use(optimizer):
         raise StrategyError(f"optimizer {kind.__name__} has made steps: begin with a new one, and load its state by Training.load_state_dict")
     known = {id(p) for p in model.parameters()}
     for p in _parameters(optimizer):

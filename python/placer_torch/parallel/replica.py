@@ -21,12 +21,22 @@ class Replica(DistributedDataParallel):
         DistributedDataParallel._set_params_and_buffers_to_ignore_for_model(module, [k for k, p in module.named_parameters() if id(p) in others])
         super().__init__(module, process_group=group, init_sync=False)
         self.broadcast_buffers = False  # an argument too, of which torch 2.15 warns
+        self._trained = _trained(module)
         self._reduced = [p for p in module.parameters() if p.requires_grad and id(p) not in others]
         self._in_pass: set[int] = set()  # the parameters that have got a gradient, by id
         self._in_step: set[int] = set()
         self._asks: bool | None = None  # whether replicas tell each other what they used: those of the first step did not use all
-        for p in self._reduced:
-            p.register_post_accumulate_grad_hook(lambda p: self._in_pass.add(id(p)))
+        self._hooks = [p.register_post_accumulate_grad_hook(lambda p: self._in_pass.add(id(p))) for p in self._reduced]
+
+    @property
+    def stale(self) -> bool:
+        """Whether other parameters are trained now: torch reduces those of the beginning alone."""
+        return _trained(self.module) != self._trained
+
+    def leave(self) -> None:
+        """Another takes this one's place."""
+        for h in self._hooks:
+            h.remove()
 
     def begin(self, last: bool) -> None:
         """Before a pass of a step; its last one reduces."""
@@ -49,6 +59,10 @@ class Replica(DistributedDataParallel):
         for p, n in zip(self._reduced, counts.tolist()):
             if not n:
                 p.grad = None
+
+
+def _trained(module: nn.Module) -> list[bool]:
+    return [p.requires_grad for p in module.parameters()]
 
 
 class _Unused(torch.autograd.Function):

@@ -89,6 +89,14 @@ def _replica(module: nn.Module, model: nn.Module, s: Strategy, mesh: Mesh) -> Re
     return Replica(module, [p for _, p in experts.parameters(model, s.shared_experts)], mesh.data.get_group())
 
 
+def of_trained(runs: nn.Module, model: nn.Module, s: Strategy, mesh: Mesh) -> nn.Module:
+    """runs, or what takes its place where parameters were frozen or are trained from now on."""
+    if not isinstance(runs, Replica) or not runs.stale:
+        return runs
+    runs.leave()
+    return _replica(runs.module, model, s, mesh)
+
+
 def _numbers(module: nn.Module) -> list[nn.Parameter]:
     """Parameters that have no dimension to be shared out by, as a learned temperature."""
     return [p for p in module.parameters() if not p.dim()]

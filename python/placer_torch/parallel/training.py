@@ -8,6 +8,7 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
+from .. import checks
 from ..optim import Optimizers
 from . import checkpoint, mean as means, micro, optimizers, passes, share, start, tensor, tokens
 from .clipping import Clipping
@@ -43,6 +44,7 @@ class Training:
         if not self._began and self.strategy.groups * n > 1:
             means.check(self.model, self._value, parts[0], self.mesh.device)
         self._began = True
+        self._runs = share.of_trained(self._runs, self.model, self.strategy, self.mesh)
         optimizers.begin(self.optimizer)
         total = torch.zeros((), dtype=torch.float64, device=self.mesh.device)
         for k, part in enumerate(parts):
@@ -75,7 +77,8 @@ class Training:
     def _loss_of(self, part: Any) -> torch.Tensor:
         if self.mesh.tokens is not None:
             part = tokens.shared(part, self.mesh.tokens)
-        value = self._runs(lambda: self.loss(self.model, part))
+        with checks.no_loss_scaling():
+            value = self._runs(lambda: self.loss(self.model, part))
         return value if self.mesh.tokens is None else tokens.whole(value)
 
     def state_dict(self) -> dict[str, Any]:
