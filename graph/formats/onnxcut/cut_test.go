@@ -94,6 +94,9 @@ func TestFoldedNodes(t *testing.T) {
 	message := func(number protowire.Number, parts ...[]byte) []byte {
 		return protowire.AppendBytes(protowire.AppendTag(nil, number, protowire.BytesType), bytes.Join(parts, nil))
 	}
+	number := func(n protowire.Number, value uint64) []byte {
+		return protowire.AppendVarint(protowire.AppendTag(nil, n, protowire.VarintType), value)
+	}
 	node := func(op, out string, in ...string) []byte {
 		parts := [][]byte{text(2, out), text(3, out), text(4, op)}
 		for _, x := range in {
@@ -144,10 +147,10 @@ func TestLengthsOfShapes(t *testing.T) {
 	if err != nil || len(stages) != 2 {
 		t.Fatalf("%d stages, %v", len(stages), err)
 	}
-	four := field(2, field(1, []byte{1<<3 | 0, 4})) // shape { dim { dim_value: 4 } }
+	four := field(2, field(1, number(1, 4))) // shape { dim { dim_value: 4 } }
 	open := field(2, field(1, nil))
 	for name, want := range map[string][]byte{"c": four, "r": open} {
-		tensor := append([]byte{1<<3 | 0, 7}, want...)
+		tensor := append(number(1, 7), want...)
 		if info := append(field(1, []byte(name)), field(2, field(1, tensor))...); !bytes.Contains(stages[1].Model, field(11, info)) {
 			t.Errorf("%s is not recorded as it should be", name)
 		}
