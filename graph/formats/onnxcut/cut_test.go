@@ -94,9 +94,6 @@ func TestFoldedNodes(t *testing.T) {
 	message := func(number protowire.Number, parts ...[]byte) []byte {
 		return protowire.AppendBytes(protowire.AppendTag(nil, number, protowire.BytesType), bytes.Join(parts, nil))
 	}
-	number := func(n protowire.Number, value uint64) []byte {
-		return protowire.AppendVarint(protowire.AppendTag(nil, n, protowire.VarintType), value)
-	}
 	node := func(op, out string, in ...string) []byte {
 		parts := [][]byte{text(2, out), text(3, out), text(4, op)}
 		for _, x := range in {
@@ -132,6 +129,9 @@ func TestFoldedNodes(t *testing.T) {
 func TestLengthsOfShapes(t *testing.T) {
 	field := func(number protowire.Number, value []byte) []byte {
 		return protowire.AppendBytes(protowire.AppendTag(nil, number, protowire.BytesType), value)
+	}
+	number := func(n protowire.Number, value uint64) []byte {
+		return protowire.AppendVarint(protowire.AppendTag(nil, n, protowire.VarintType), value)
 	}
 	node := func(op, out string, in ...string) []byte {
 		n := slices.Concat(field(2, []byte(out)), field(3, []byte(out)), field(4, []byte(op)))
