@@ -39,6 +39,8 @@ type row struct {
 	only func(Problem) bool
 	// asked marks those that a search has only where they are named.
 	asked bool
+	// slow marks baselines that take long on large graphs.
+	slow bool
 	// judged marks baselines that look at what they are judged by, or at the load.
 	judged bool
 }
@@ -112,12 +114,14 @@ func ForSearch(p Problem, o Options) []search.Method {
 }
 
 // ByDefault returns those of ForSearch's methods that a search has where none are named:
-// the baselines, and the portfolio, whose arms the others are. The pretrained policy
-// declines a budget in seconds that its samples would exceed.
+// the baselines, and the portfolio, whose arms the others are. Slow baselines are marked,
+// and the pretrained policy makes no samples that would take longer than slow ones may.
 func ByDefault(all []search.Method) []search.Method {
 	all = slices.DeleteFunc(slices.Clone(all), func(m search.Method) bool { return m.Stage != search.StageBaseline && m.Name != Portfolio })
 	for k := range all {
-		if m := &all[k]; m.Name == ZeroShot {
+		m := &all[k]
+		m.Slow = slices.ContainsFunc(rows, func(r row) bool { return r.name == m.Name && r.slow })
+		if m.Name == ZeroShot {
 			m.New = func(search.Start) (plan.Placer, error) {
 				p, err := pretrained.Policy()
 				return sequential.Placer{Policy: p, Sparing: true}, err

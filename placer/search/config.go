@@ -47,6 +47,9 @@ type Method struct {
 	// Weight is the method's share of the budget relative to the other methods
 	// that have one; baselines have none.
 	Weight float64
+	// Slow marks baselines that take long on large graphs: in a budget in seconds they come
+	// after the others and have less of it.
+	Slow bool
 	// Note is added to what the method says of its result.
 	Note string
 	New  func(Start) (plan.Placer, error)

@@ -17,11 +17,12 @@ type queue struct {
 	end float64
 }
 
-// queues divides the methods of a stage that are still to run among at most Workers queues, heaviest first onto the lightest queue. Baselines keep their
+// queues divides the methods of a stage that take part and are still to run among at most
+// Workers queues, heaviest first onto the lightest queue. Baselines keep their
 // order; other queues run light methods first, so that what they leave of their
 // share goes to the heavy ones.
-func (s *searcher) queues(stage Stage, end float64) []*queue {
-	todo, weight, later := s.toRun(stage)
+func (s *searcher) queues(stage Stage, part func(*Method) bool, end float64) []*queue {
+	todo, weight, later := s.toRun(stage, part)
 	queues := make([]*queue, min(s.c.Workers, len(todo)))
 	for i := range queues {
 		queues[i] = &queue{}
@@ -58,11 +59,14 @@ func (s *searcher) queues(stage Stage, end float64) []*queue {
 	return queues
 }
 
-// toRun returns the methods of a stage that are still to run, with their weight and that of
-// later stages. Those that had ended in an earlier run become rows.
-func (s *searcher) toRun(stage Stage) (todo []int, weight, later float64) {
+// toRun returns the methods of a stage that take part and are still to run, with their weight
+// and that of later stages. Those that had ended in an earlier run become rows.
+func (s *searcher) toRun(stage Stage, part func(*Method) bool) (todo []int, weight, later float64) {
 	for k := range s.methods {
 		m := &s.methods[k]
+		if m.Stage == stage && !part(m) {
+			continue
+		}
 		if r, ok := s.host.Memory.Ended[m.Name]; ok {
 			if m.Stage == stage {
 				s.recall(k, r)
@@ -106,7 +110,7 @@ func (l *queue) run(ctx context.Context, s *searcher) {
 // the whole budget, and the first rules, which take a moment, still give an answer. Where
 // that does not fit, others have until the grace is over.
 func (s *searcher) late(m *Method) bool {
-	if m.Stage != StageBaseline || s.ctx.Err() != nil {
+	if m.Stage != StageBaseline || m.Slow || s.ctx.Err() != nil {
 		return false
 	}
 	best := s.best()

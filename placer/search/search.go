@@ -59,21 +59,32 @@ func Search(ctx context.Context, p *problem.Problem, methods []Method, c Config,
 			s.baselines(hard)
 			continue
 		}
-		s.stage(hard, stage, c.Budget.Seconds)
+		s.stage(hard, stage, func(*Method) bool { return true }, c.Budget.Seconds)
 	}
 	return s.result(ctx)
 }
 
-// baselineShare is the most of a budget in seconds that the baselines may take.
-const baselineShare = 1.0 / 3
+// baselineShare is the most of a budget in seconds that the baselines may take, and
+// slowShare what is left of it for those that are slow on large graphs: on some, list
+// scheduling takes seconds, and in a short search that time is better spent on searching.
+const (
+	baselineShare = 1.0 / 3
+	slowShare     = 1.0 / 10
+)
 
-// baselines runs the baselines of a search in seconds.
+// baselines runs the baselines of a search in seconds, the slow ones last.
 func (s *searcher) baselines(ctx context.Context) {
 	left := s.c.Budget.Seconds - s.host.Clock()
-	end := s.c.Budget.Seconds - (1-baselineShare)*left
-	limit, stop := s.host.until(ctx, end)
-	defer stop()
-	s.stage(limit, StageBaseline, end)
+	for _, slow := range []bool{false, true} {
+		share := baselineShare
+		if slow {
+			share = slowShare
+		}
+		end := s.c.Budget.Seconds - (1-share)*left
+		limit, stop := s.host.until(ctx, end)
+		s.stage(limit, StageBaseline, func(m *Method) bool { return m.Slow == slow }, end)
+		stop()
+	}
 }
 
 // searcher is the state of one Search. mu guards what the queues share.
@@ -94,11 +105,11 @@ type searcher struct {
 	err           error // of the observer, or of a method that broke its contract
 }
 
-// stage runs the methods of one stage in queues side by side and waits for them. end is when
-// a budget in seconds is over for it and what comes after it.
-func (s *searcher) stage(ctx context.Context, stage Stage, end float64) {
+// stage runs the methods of one stage that take part in queues side by side and waits for
+// them. end is when a budget in seconds is over for it and what comes after it.
+func (s *searcher) stage(ctx context.Context, stage Stage, part func(*Method) bool, end float64) {
 	var wait parallel.Group
-	for _, l := range s.queues(stage, end) {
+	for _, l := range s.queues(stage, part, end) {
 		wait.Go(func() { l.run(ctx, s) })
 	}
 	wait.Wait()
