@@ -37,6 +37,19 @@ func TestSearchMethodsAreWhatTheySay(t *testing.T) {
 	}
 }
 
+// TestSlowBaselinesAreMarked: in a budget in seconds these come last (docs/cli.md).
+func TestSlowBaselinesAreMarked(t *testing.T) {
+	var slow []string
+	for _, m := range ByDefault(ForSearch(Problem{}, Default())) {
+		if m.Slow {
+			slow = append(slow, m.Name)
+		}
+	}
+	if want := []string{"metis", "scotch", "heft", "etf"}; !slices.Equal(slow, want) {
+		t.Errorf("%v are slow, want %v", slow, want)
+	}
+}
+
 // TestThroughputHasAllMethods: a search by throughput holds balance against the
 // partitioners and against annealing of the whole graph, which on operator graphs of larger
 // transformers come out ahead of it.
