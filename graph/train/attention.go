@@ -35,11 +35,15 @@ func attention(s *step) {
 	o.Workspace = units.Bytes(s.d.size(s.in[0]) * graph.F32.Size())
 }
 
-// sharing returns how many heads of queries, [B,H,S,K], share one of keys, [B,G,T,K].
+// sharing returns how many heads of queries, [B,H,S,K], share one of keys, [B,G,T,K]; 1 for an op of
+// other operands.
 func (s *step) sharing() int64 {
-	q, k := s.d.b.TensorAt(s.in[0]).Shape, s.d.b.TensorAt(s.in[1]).Shape
-	if len(q) != 4 || len(k) != 4 || k[1] == 0 {
+	if len(s.in) < 2 {
 		return 1
 	}
-	return q[1] / k[1]
+	q, k := s.d.b.TensorAt(s.in[0]).Shape, s.d.b.TensorAt(s.in[1]).Shape
+	if len(q) != 4 || len(k) != 4 || k[1] < 1 {
+		return 1
+	}
+	return max(1, q[1]/k[1])
 }

@@ -65,7 +65,7 @@ func TestAnyKindAnyOperands(t *testing.T) {
 			Optimizer:    Optimizer(rapid.IntRange(0, int(numOptimizers)-1).Draw(rt, "optimizer")),
 			StaticShapes: rapid.Bool().Draw(rt, "static"), GateGradients: rapid.Bool().Draw(rt, "gate"),
 			ClipGlobalNorm: rapid.Bool().Draw(rt, "clip"), AllGradients: rapid.Bool().Draw(rt, "all"), InitOps: rapid.Bool().Draw(rt, "init"),
-			MasterWeights: rapid.Bool().Draw(rt, "master"),
+			MasterWeights: rapid.Bool().Draw(rt, "master"), DenseTables: rapid.Bool().Draw(rt, "dense"),
 		}
 		d, err := Derive(g, cfg)
 		if err != nil {
@@ -90,4 +90,25 @@ func TestAnyKindAnyOperands(t *testing.T) {
 			}
 		}
 	})
+}
+
+// An attention of a single operand, of which a file may have any, has a gradient too.
+func TestAttentionOfOneOperand(t *testing.T) {
+	b := graph.NewBuilder("one")
+	x := graph.Tensor{DType: graph.F32, Shape: graph.Shape{2, 3, 4, 5}, Bytes: graph.Auto}
+	v := x
+	v.Resident = true
+	w := b.Output(b.Op(graph.Op{Name: "v", Kind: "VariableV2", Params: 120, Bytes: graph.Auto}, nil, v), 0)
+	b.Op(graph.Op{Name: "a", Kind: graph.Attention, Bytes: graph.Auto, GEMM: graph.GEMM{Batch: 6, M: 4, N: 5, K: 4}}, []graph.TensorID{w}, x)
+	g, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := Derive(g, Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Check(); err != nil {
+		t.Error(err)
+	}
 }
