@@ -75,7 +75,6 @@ func checkGradients(t rapid.TB, g *graph.Graph, cfg train.Config, seed uint64) {
 		}
 		return total
 	}
-	const h = 1e-5
 	for _, v := range vars {
 		x := given[v].v
 		if got[v] == nil {
@@ -83,12 +82,17 @@ func checkGradients(t rapid.TB, g *graph.Graph, cfg train.Config, seed uint64) {
 		}
 		for k := range x {
 			at := x[k]
-			x[k] = at + h
-			up := loss()
-			x[k] = at - h
-			down := loss()
-			x[k] = at
-			if want := (up - down) / (2 * h); math.Abs(got[v][k]-want) > 1e-4*(1+math.Abs(want)) {
+			differences := func(h float64) float64 {
+				x[k] = at + h
+				up := loss()
+				x[k] = at - h
+				down := loss()
+				x[k] = at
+				return (up - down) / (2 * h)
+			}
+			want := differences(1e-6)
+			bent := math.Abs(differences(1e-5) - want) // how far the loss is from a line or a parabola here
+			if math.Abs(got[v][k]-want) > 1e-4*(1+math.Abs(want))+bent {
 				t.Fatalf("variable %s, element %d: gradient %g, differences give %g\n%s", g.Op(v).Name, k, got[v][k], want, text(d, 0))
 			}
 		}
