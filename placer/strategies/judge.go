@@ -70,9 +70,6 @@ func (j *Judge) clone() *Judge {
 	return &c
 }
 
-// Folds reports whether one replica may stand for all.
-func (j *Judge) Folds() bool { return j.fold }
-
 // costs are the op times of a step.
 type costs struct {
 	step    *strategy.Step
