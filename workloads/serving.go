@@ -65,6 +65,8 @@ type Serving struct {
 	Batch int64 // sequences
 	Seq   int64 // tokens of each that the step computes: 1 where it decodes
 	Past  int64 // tokens of each whose keys and values are there already
+	// Kept is the type in which keys and values are kept; F32: the model's own.
+	Kept graph.DType
 	// Scores says what becomes of those of attention.
 	Scores Scores
 	// Training says that the step ends with the mean cross entropy of every token's logits,

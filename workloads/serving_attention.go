@@ -175,12 +175,16 @@ func (n *serving) cache(name string, x tensor, past int64) []tensor {
 	s := n.shape(x)
 	held := n.of(s[0], s[1], past, s[3])
 	held.Resident = true
+	added := n.like(x)
+	if n.s.Kept != graph.F32 {
+		held.DType, added.DType = n.s.Kept, n.s.Kept
+	}
 	n.group++
 	c := n.add(name, "VariableV2", nil, held)
 	n.b.At(c).Resident, n.b.At(c).Group = bytesOf(held), n.group
 	old := n.b.Output(c, 0)
 	w := n.add(name+"/append", "Assign", []tensor{x, old})
 	o := n.b.At(w)
-	o.Group, o.FLOPs, o.Bytes = n.group, 0, 2*bytesOf(n.like(x))
+	o.Group, o.FLOPs, o.Bytes = n.group, 0, bytesOf(n.like(x))+bytesOf(added)
 	return []tensor{old, x}
 }

@@ -2,7 +2,6 @@ package strategy
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"placer/graph"
@@ -75,8 +74,16 @@ func Trains(g *graph.Graph) bool {
 // Once reports whether op i is there once for a replica, whatever the micro-batches.
 func (m *Model) Once(i graph.OpID) bool { return m.once[i] }
 
-// HasState reports whether samples hold something between steps.
-func (m *Model) HasState() bool { return slices.Contains(m.state, true) }
+// HasState reports whether samples hold something between steps. A constant, of a number for each
+// sample, is the same in all.
+func (m *Model) HasState() bool {
+	for i, held := range m.state {
+		if held && m.Micro.Op(graph.OpID(i)).Kind.Class() != graph.ClassConst {
+			return true
+		}
+	}
+	return false
+}
 
 // isOnce reports whether op i is there once, given what it reads: it updates, it holds
 // something that is no state, or it computes of such ops alone what no chance and no sample

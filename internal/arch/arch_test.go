@@ -155,6 +155,7 @@ var allowed = map[string]string{
 	"placer/strategies/launch":   "graph graph/strategy",
 	"placer/strategies/torch":    "graph graph/strategy internal/jsonx",                                                                                                                                                // docs/adr/0081
 	"placer/strategies":          "units graph graph/fuse graph/remat graph/strategy graph/unit hw plan roofline sim placer/problem baselines/budget baselines/search/fusion baselines/search/local internal/parallel", // docs/adr/0036
+	"placer/serving":             "graph graph/strategy hw units placer/problem placer/strategies internal/parallel",                                                                                                   // docs/adr/0102
 	"placer/explain":             "units graph hw plan sim placer/problem baselines/search/anneal internal/unionfind",
 	"placer/check":               "units graph hw plan sim placer/problem placer/explain internal/unionfind",
 	"baselines/regal/regaltest":  "nn baselines/regal/sched baselines/regal/brkga baselines/regal/synth baselines/regal/propose",
@@ -168,7 +169,7 @@ var allowed = map[string]string{
 	"internal/compare":             "plan internal/fsx internal/parallel",
 	"internal/campaign":            "units graph hw workloads plan sim placer/methods placer/problem placer/search internal/fsx internal/jsonx",
 	"internal/campaign/strategies": "units graph graph/formats/decoder graph/strategy hw workloads plan placer/problem placer/strategies",
-	"internal/report":              "units graph hw hw/bench hw/nvml measure measure/python plan roofline sim sim/throughput internal/compare placer/verdict placer/explain placer/check placer/strategies", // docs/adr/0031
+	"internal/report":              "units graph hw hw/bench hw/nvml measure measure/python plan roofline sim sim/throughput internal/compare placer/verdict placer/explain placer/check placer/strategies placer/serving", // docs/adr/0031
 	"internal/report/web":          "units graph hw hw/bench hw/gpu plan sim internal/compare internal/report internal/tfevents",
 	"internal/cli":                 "*",
 
@@ -183,6 +184,7 @@ var allowed = map[string]string{
 	"experiments/verdict":              "units internal/report",
 	"experiments/papers":               "internal/compare",
 	"experiments/published":            "internal/cli",
+	"experiments/serving":              "internal/cli",
 	"experiments/hardware/torchops":    "graph graph/formats graph/formats/onnx",
 	"experiments/replan":               "graph hw placer/methods placer/problem placer/replan placer/search plan units workloads",
 	"experiments/strategies/openbatch": "internal/published",

@@ -241,7 +241,7 @@ func (c *console) root() *cobra.Command {
 		}
 		root.AddCommand(commands...)
 	}
-	grouped("Find a plan", c.searchCommand(), c.placeCommand(), c.finetuneCommand(), c.strategiesCommand(), c.fitCommand(), c.replanCommand(), c.pipelineCommand())
+	grouped("Find a plan", c.searchCommand(), c.placeCommand(), c.finetuneCommand(), c.strategiesCommand(), c.servingCommand(), c.fitCommand(), c.replanCommand(), c.pipelineCommand())
 	grouped("Ask about a model or a plan", c.verdictCommand(), c.simulateCommand(), c.explainCommand(), c.checkCommand(), c.diffCommand(), c.compareCommand(), c.reportCommand())
 	grouped("Read graphs and machines, write plans", c.importCommand(), c.exportCommand(), c.workloadsCommand(), c.machinesCommand())
 	grouped("Measure, train policies, use other hosts", c.measureCommand(), c.benchCommand(), c.pretrainCommand(), c.workerCommand())

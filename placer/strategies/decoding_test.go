@@ -12,6 +12,8 @@ import (
 	"placer/graph/formats/decoder"
 	"placer/graph/merge"
 	"placer/graph/strategy"
+	"placer/hw"
+	"placer/placer/problem"
 	"placer/units"
 )
 
@@ -410,5 +412,38 @@ func TestMergedProductsAreSplit(t *testing.T) {
 				t.Errorf("%s: a rank has %d parameters, %d where products are apart", name, b, a)
 			}
 		}
+	}
+}
+
+// TestPrefillsFollowOneAnother: stages begin the next prompt before the last has left the pipeline, in a
+// stream of prompts one at a time too: constants that have a number for each sample hold nothing of it.
+func TestPrefillsFollowOneAnother(t *testing.T) {
+	const config = `{"model_type": "llama", "dtype": "bfloat16", "hidden_size": 512, "num_hidden_layers": 8, "num_attention_heads": 8, "num_key_value_heads": 4, "intermediate_size": 1024, "vocab_size": 100}`
+	family := func(batch int64) (*graph.Graph, error) {
+		x, err := decoder.ImportConfig([]byte(config), "decoder", decoder.Options{Dims: map[string]int64{"batch": batch, "seq": 4096}})
+		if err != nil {
+			return nil, err
+		}
+		return x.Graph, nil
+	}
+	m, err := hw.Take("h100", 2, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := family(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := strategy.Parse("1f1b=2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, err := NewComparison(problem.Source{Graph: g}, family, m, Config{Batch: 1, Strategy: &s, Clock: func() float64 { return 0 }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := x.Rows(t.Context(), nil)[0]
+	if r.Result == nil || r.Stream == nil || r.Stream.Every > 0.6*r.Seconds {
+		t.Errorf("a prompt takes %+v, a stream of them %+v", r.Result, r.Stream)
 	}
 }

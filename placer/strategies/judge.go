@@ -107,7 +107,10 @@ type Result struct {
 	On    []string // names of these devices
 	// Peak is the most that a device holds, with what its stream holds, [D]; of ranks that
 	// are folded away it is 0.
-	Peak     []units.Bytes
+	Peak []units.Bytes
+	// Held is what a device holds throughout: parameters and the like, keys and values; [D], 0 where
+	// Peak is.
+	Held     []units.Bytes
 	Overflow units.Bytes
 	// Full says that what devices hold throughout is more than they have, however stages are cut:
 	// parameters, their optimizer's state, keys and values.
@@ -221,7 +224,7 @@ func (j *Judge) run(x *strategy.Step, s *sim.Simulator, d plan.Decision) (*Resul
 	if r == nil {
 		return nil, err
 	}
-	out := &Result{Step: x, Bounds: x.Bounds, Order: j.order, Seconds: float64(r.Makespan), Peak: make([]units.Bytes, j.Machine.NumDevices()), Ops: x.Graph.NumOps()}
+	out := &Result{Step: x, Bounds: x.Bounds, Order: j.order, Seconds: float64(r.Makespan), Peak: make([]units.Bytes, j.Machine.NumDevices()), Held: make([]units.Bytes, j.Machine.NumDevices()), Ops: x.Graph.NumOps()}
 	for k := range j.order {
 		out.On = append(out.On, j.Machine.Devices[k].Name)
 	}
@@ -242,7 +245,7 @@ func (j *Judge) run(x *strategy.Step, s *sim.Simulator, d plan.Decision) (*Resul
 		if j.order != nil {
 			device = j.order[rank]
 		}
-		out.Peak[device] = peak
+		out.Peak[device], out.Held[device] = peak, held[k]
 		out.Overflow += max(0, peak-memory)
 		if held[k] > 0 {
 			holds, has = holds+held[k], has+memory

@@ -231,6 +231,7 @@ func ImportConfig(data []byte, name string, o Options) (*Imported, error) {
 			if err := c.Quantization.quantize(d); err != nil {
 				return nil, err
 			}
+			o.cached8 = c.Quantization.Cache != nil && c.Quantization.Cache.Bits == 8
 		}
 		x, err := step(d, name, o)
 		if err != nil {

@@ -438,3 +438,37 @@ func TestHeadsThatDoNotDivide(t *testing.T) {
 		}
 	}
 }
+
+// TestCacheBits: keys and values are kept in 8 bits where the file says so, or --dim does.
+func TestCacheBits(t *testing.T) {
+	const model = `{"model_type": "llama", "dtype": "bfloat16", "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 128, "vocab_size": 100%s}`
+	const modelopt = `, "quantization_config": {"quant_method": "modelopt", "quant_algo": "FP8"%s}`
+	plain, scheme := fmt.Sprintf(modelopt, ""), fmt.Sprintf(modelopt, `, "kv_cache_scheme": {"num_bits": 8, "type": "float", "dynamic": false}`)
+	const two = 2 * 2 * 2 * 16 * 3 * 100 * 2 // keys and values of two layers: heads, columns, sequences, tokens, bytes
+	for _, c := range []struct {
+		rest string
+		bits int64
+		want units.Bytes
+	}{{"", 0, two}, {"", 16, two}, {"", 8, two / 2}, {plain, 0, two}, {scheme, 0, two / 2}, {scheme, 16, two}} {
+		dims := map[string]int64{"batch": 3, "seq": 1, "past": 100}
+		if c.bits > 0 {
+			dims["cache_bits"] = c.bits
+		}
+		x, err := ImportConfig([]byte(fmt.Sprintf(model, c.rest)), "m", Options{Dims: dims})
+		if err != nil {
+			t.Fatal(err)
+		}
+		kept := units.Bytes(0)
+		for i := range graph.OpID(x.Graph.NumOps()) {
+			if o := x.Graph.Op(i); o.Params == 0 && o.Kind == "VariableV2" {
+				kept += o.Resident
+			}
+		}
+		if kept != c.want {
+			t.Errorf("%q in %d bits: %v are kept, want %v", c.rest, c.bits, kept, c.want)
+		}
+	}
+	if _, err := ImportConfig([]byte(fmt.Sprintf(model, "")), "m", Options{Dims: map[string]int64{"cache_bits": 4}}); err == nil || !strings.Contains(err.Error(), "cache_bits is 4, want 8 or 16") {
+		t.Errorf("4 bits: %v", err)
+	}
+}

@@ -16,6 +16,10 @@ const defaultSeq = 512
 // kernels is the name of how many kernels attention is: one, or three that store its scores.
 const kernels = "attention_kernels"
 
+// cacheBits is the name of how many bits a number of keys and values is kept in: 8, or 16 as the
+// model's own type has.
+const cacheBits = "cache_bits"
+
 // Imported is a step of a model.
 type Imported struct {
 	Graph   *graph.Graph
@@ -32,12 +36,13 @@ type Options struct {
 	// Training says that a training step is derived from it: it ends with the loss of every
 	// token's logits, not with the logits of the last.
 	Training bool
+	cached8  bool // keys and values are kept in 8 bits where Dims do not say
 }
 
 // step returns the step of d that o describes.
 func step(d *workloads.Decoder, name string, o Options, open ...string) (*Imported, error) {
 	dims := o.Dims
-	x := &Imported{Dims: append([]string{kernels, "batch", "past", "seq"}, open...)}
+	x := &Imported{Dims: append([]string{kernels, "batch", cacheBits, "past", "seq"}, open...)}
 	s := workloads.Serving{Batch: 1, Seq: defaultSeq, Training: o.Training}
 	for key, to := range map[string]*int64{"batch": &s.Batch, "seq": &s.Seq, "past": &s.Past} {
 		if n, ok := dims[key]; ok {
@@ -49,6 +54,12 @@ func step(d *workloads.Decoder, name string, o Options, open ...string) (*Import
 		s.Scores = workloads.Products
 	case ok && n != 1:
 		return nil, fmt.Errorf("%s is %d, want 1, or 3: a product, a softmax and a product", kernels, n)
+	}
+	switch n, ok := dims[cacheBits]; {
+	case ok && n == 8 || !ok && o.cached8:
+		s.Kept = graph.F8
+	case ok && n != 16:
+		return nil, fmt.Errorf("%s is %d, want 8 or 16", cacheBits, n)
 	}
 	for key := range dims {
 		if !slices.Contains(x.Dims, key) {

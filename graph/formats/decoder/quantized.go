@@ -30,6 +30,10 @@ type quantization struct {
 	// Of compressed-tensors.
 	Groups map[string]*scheme `json:"config_groups"`
 	Ignore []string           `json:"ignore"`
+	// Of keys and values that are kept, by compressed-tensors and NVIDIA's Model Optimizer.
+	Cache *struct {
+		Bits int64 `json:"num_bits"`
+	} `json:"kv_cache_scheme"`
 	// Of NVIDIA's Model Optimizer, which names what it ignores by shell patterns.
 	Algorithm string `json:"quant_algo"`
 }

@@ -50,6 +50,9 @@ type Program struct {
 	// Masters says that by its flags it holds weights, or copies of those of 16 bits, and the optimizer's
 	// state in f32.
 	Masters bool
+	// Sequences is the flag of a server that bounds the sequences of a replica at once; "" of what is none.
+	Sequences string
+	cache8    []string // flags of a server that keeps keys and values in 8 bits
 	// flags returns what makes the program run r, or why it cannot.
 	flags func(r Run) ([]string, error)
 }
@@ -64,7 +67,7 @@ var programs = []Program{
 	{Name: "megatron-lm", Masters: true, flags: megatronLM},
 	{Name: Torch, flags: torch},
 	{Name: "torchtitan", Masters: true, flags: torchtitan},
-	{Name: "vllm", Merges: true, flags: vLLM},
+	{Name: "vllm", Merges: true, Sequences: "--max-num-seqs", cache8: []string{"--kv-cache-dtype", "fp8"}, flags: vLLM},
 }
 
 // Names returns the names of programs, sorted.
@@ -97,6 +100,31 @@ func (p Program) Flags(r Run) (string, error) {
 	}
 	flags, err := p.flags(r)
 	return strings.Join(flags, " "), err
+}
+
+// Servers returns the names of programs that serve language models, sorted.
+func Servers() (names []string) {
+	for _, p := range programs {
+		if p.Sequences != "" {
+			names = append(names, p.Name)
+		}
+	}
+	return names
+}
+
+// Serving returns the flags by which a server runs a replica that s divides, of so many sequences at once;
+// cache8 says that it is asked to keep keys and values in 8 bits.
+func (p Program) Serving(s strategy.Strategy, sequences int64, cache8 bool) (string, error) {
+	s.MicroBatches = s.Pipeline
+	flags, err := p.Flags(Run{Strategy: s, Batch: sequences, Mixture: s.Experts > 0})
+	if err != nil {
+		return "", err
+	}
+	all := append(strings.Fields(flags), p.Sequences, fmt.Sprint(sequences))
+	if cache8 {
+		all = append(all, p.cache8...)
+	}
+	return strings.Join(all, " "), nil
 }
 
 // list collects flags.

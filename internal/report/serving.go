@@ -1,0 +1,165 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strings"
+
+	"placer/hw"
+	"placer/internal/words"
+	"placer/placer/serving"
+	"placer/units"
+)
+
+// servingFormat names the version of Serving as a JSON document.
+const servingFormat = "placer serving 1"
+
+// Serving says how many requests the replicas of a language model serve, by each way to divide one.
+type Serving struct {
+	Format  string       `json:"format"`
+	Graph   string       `json:"graph"`
+	Machine Machine      `json:"machine"`
+	Prompt  int64        `json:"prompt_tokens"`
+	Answer  int64        `json:"answer_tokens"`
+	Cached  int64        `json:"cached_tokens,omitempty"` // first of a prompt
+	TTFT    float64      `json:"most_ttft_s,omitempty"`
+	TPOT    float64      `json:"most_tpot_s,omitempty"`
+	Rate    float64      `json:"asked_requests_per_s,omitempty"`
+	Price   float64      `json:"price_per_gpu_hour,omitempty"`
+	Rows    []servingRow `json:"rows"`
+	Best    string       `json:"best,omitempty"` // strategy of a row; empty: nothing can be served
+	Seconds float64      `json:"seconds"`        // to the answer
+	Launch  *Launch      `json:"launch,omitempty"`
+	// Assumptions are remarks on the graph's file: what it left open and what was taken.
+	Assumptions []string `json:"assumptions,omitempty"`
+}
+
+// servingRow is a replica divided in one way.
+type servingRow struct {
+	Strategy string  `json:"strategy"`
+	Devices  int     `json:"devices_per_replica"`
+	Batch    int64   `json:"sequences,omitempty"` // of a replica at once
+	Limit    string  `json:"limit,omitempty"`     // what keeps it from more
+	Prompts  int64   `json:"prompts_per_step,omitempty"`
+	Prefill  float64 `json:"prefill_step_s,omitempty"`
+	Decode   float64 `json:"decode_step_s,omitempty"`
+	TTFT     float64 `json:"ttft_s,omitempty"`
+	TPOT     float64 `json:"tpot_s,omitempty"`
+	Rate     float64 `json:"requests_per_s_per_replica,omitempty"`
+	Tokens   float64 `json:"tokens_per_s_per_device,omitempty"` // of answers
+	Fullest  int64   `json:"fullest_bytes,omitempty"`
+	Replicas int     `json:"replicas,omitempty"` // on the machine, or for the rate that is asked for
+	Cost     float64 `json:"price_per_million_tokens,omitempty"`
+	Why      string  `json:"why,omitempty"` // nothing can be served so
+}
+
+// DescribeServing describes rows for a graph on m. rate is the requests a second that are asked for, 0 where
+// none are; price that of a GPU for an hour.
+func DescribeServing(graph string, m *hw.Machine, l serving.Load, rows []serving.Row, rate, price, took float64) *Serving {
+	d := &Serving{Format: servingFormat, Graph: graph, Machine: IdentifyMachine(m), Prompt: l.Prompt, Answer: l.Output, Cached: l.Cached, TTFT: l.TTFT, TPOT: l.TPOT, Rate: rate, Price: price, Seconds: took}
+	for k := range rows {
+		r := &rows[k]
+		x := servingRow{Strategy: Division(r), Devices: r.Devices, Why: r.Why}
+		if r.Why == "" {
+			x.Batch, x.Limit, x.Prompts, x.Prefill, x.Decode, x.TTFT, x.TPOT, x.Rate, x.Fullest = r.Batch, string(r.Limit), r.Prompts, r.Prefill, r.Decode, r.TTFT, r.TPOT, r.Rate, int64(r.Fullest)
+			x.Tokens = r.Rate * float64(l.Output) / float64(r.Devices)
+			x.Replicas = len(m.Ranks()) / r.Devices
+			if rate > 0 {
+				x.Replicas = int(math.Ceil(rate / r.Rate))
+			}
+			if price > 0 {
+				x.Cost = price / 3600 / x.Tokens * 1e6
+			}
+		}
+		d.Rows = append(d.Rows, x)
+	}
+	if best := serving.Best(rows, rate); best != nil {
+		d.Best = Division(best)
+	}
+	return d
+}
+
+// Division is the strategy of a row without its micro-batches, which follow from the batch.
+func Division(r *serving.Row) string {
+	s := r.Strategy
+	s.MicroBatches = 1
+	return s.String()
+}
+
+// Served reports whether some row serves anything.
+func (d *Serving) Served() bool { return d.Best != "" }
+
+// WriteText writes d as a table.
+func (d *Serving) WriteText(w io.Writer) error {
+	pg := newPage(w)
+	pg.prosef("%s on %s, %s\n", d.Graph, d.Machine.Name, devices(d.Machine.Devices))
+	cached, limits := "", ""
+	if d.Cached > 0 {
+		cached = fmt.Sprintf(", %d of them cached", d.Cached)
+	}
+	if d.TTFT > 0 {
+		limits += fmt.Sprintf("; first token within %v", seconds(d.TTFT))
+	}
+	if d.TPOT > 0 {
+		limits += fmt.Sprintf("; a token each %v or sooner", seconds(d.TPOT))
+	}
+	pg.printf("  prompts of %s%s, answers of %d%s\n\n", words.Count(d.Prompt, "token", "tokens"), cached, d.Answer, limits)
+	head := []string{"a replica", ">GPUs", ">batch", "limited by", ">TTFT", ">TPOT", ">requests/s", ">tok/s/GPU", ">fullest"}
+	if d.Rate > 0 {
+		head = append(head, ">needed")
+	}
+	if d.Price > 0 {
+		head = append(head, ">/M tokens")
+	}
+	t := newTable(head...).fitting("fullest", "requests/s", "limited by")
+	var best servingRow
+	for _, r := range d.Rows {
+		name := r.Strategy
+		if name == d.Best {
+			name, best = name+" *", r
+		}
+		cells := []any{name, r.Devices, "-", "-", "-", "-", "-", "-", "-"}
+		more := []any{"-", "-"}
+		if r.Why == "" {
+			cells = []any{name, r.Devices, r.Batch, r.Limit, seconds(r.TTFT), seconds(r.TPOT), fmt.Sprintf("%.4g", r.Rate), fmt.Sprintf("%.4g", r.Tokens), units.Bytes(r.Fullest)}
+			more = []any{r.Replicas * r.Devices, fmt.Sprintf("%.3g", r.Cost)}
+		}
+		if d.Rate > 0 {
+			cells = append(cells, more[0])
+		}
+		if d.Price > 0 {
+			cells = append(cells, more[1])
+		}
+		t.row(cells...)
+	}
+	pg.table(t)
+	for _, r := range d.Rows {
+		if r.Why != "" {
+			pg.prose(r.Strategy + ": " + r.Why)
+		}
+	}
+	if d.Served() {
+		d.conclude(pg, best)
+	}
+	if d.Launch != nil {
+		d.Launch.write(pg)
+	}
+	return pg.err
+}
+
+// conclude says what the best row comes to.
+func (d *Serving) conclude(pg *page, r servingRow) {
+	how := r.Strategy
+	if r.Devices == 1 {
+		how = "on one GPU each"
+	} else {
+		how = "of " + how
+	}
+	gpus := r.Replicas * r.Devices
+	text := fmt.Sprintf("%s serve %.4g requests/s, %.0f tokens/s, as %s %s", words.Count(gpus, "GPU", "GPUs"), r.Rate*float64(r.Replicas), r.Tokens*float64(gpus), words.Count(r.Replicas, "replica", "replicas"), how)
+	if gpus == 1 {
+		text = strings.Replace(text, "serve", "serves", 1)
+	}
+	pg.prosef("%s, with %s at once in each\n", text, words.Count(r.Batch, "sequence", "sequences"))
+}

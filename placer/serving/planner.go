@@ -1,0 +1,273 @@
+package serving
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"sync"
+
+	"placer/graph"
+	"placer/graph/strategy"
+	"placer/hw"
+	"placer/internal/faults"
+	"placer/internal/parallel"
+	"placer/units"
+)
+
+// Config says on what the load is served.
+type Config struct {
+	Load
+	// Machine runs prompts, whose kernels the host launches one by one; Captured decodes, by replayed
+	// graphs. They have the same devices.
+	Machine, Captured *hw.Machine
+	Sequences         int64 // most that a replica has at once
+	// Strategy, if not nil, is the only division of a replica that is tried.
+	Strategy *strategy.Strategy
+	Workers  int // divisions simulated at once; 0 is one
+}
+
+// Validate reports every fault.
+func (c Config) Validate() error {
+	errs := faults.List{c.Load.Validate()}
+	errs.If(c.Sequences < 1 || c.Sequences > MostSequences, "%d sequences of a replica at once, want 1 to %d", c.Sequences, MostSequences)
+	errs.If(c.Workers < 0, "%d workers, want at least 0", c.Workers)
+	return errors.Join(errs...)
+}
+
+// MostSequences bounds those of a replica at once.
+const MostSequences = 1 << 16
+
+// Row is what a replica divided in one way comes to, with the batch that serves the most.
+type Row struct {
+	Strategy strategy.Strategy
+	Devices  int // of a replica
+	Batch    int64
+	Prompts  int64 // of a step that reads prompts
+	Decode   float64
+	Prefill  float64
+	TTFT     float64 // of a request that need not wait for others, seconds
+	TPOT     float64
+	Rate     float64 // requests a second
+	Fullest  units.Bytes
+	Limit    Limit  // what keeps the batch from being larger
+	Why      string // nothing can be served so
+}
+
+// Limit is what keeps a batch from being larger.
+type Limit string
+
+// Limits.
+const (
+	ByMemory Limit = "memory"
+	ByTPOT   Limit = "TPOT"
+	ByTTFT   Limit = "TTFT"
+	ByGain   Limit = "no gain"
+	ByServer Limit = "--sequences"
+)
+
+// gain is by how much twice the batch has to raise the rate, or a row that of those before it.
+const gain = 1.02
+
+// planner makes rows. It serves any number of goroutines.
+type planner struct {
+	Config
+	model Model
+}
+
+// Plan returns a row for each division of a replica among the machine's devices, telling of each as it
+// is known, in their order. Where ctx ends it returns those that it has.
+func Plan(ctx context.Context, model Model, c Config, tell func(*Row)) (rows []Row, err error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	p := &planner{c, oneByOne(model)}
+	all, err := p.divisions()
+	if err != nil {
+		return nil, err
+	}
+	answers, next := make([]chan Row, len(all)), make(chan int, len(all))
+	for k := range all {
+		answers[k] = make(chan Row, 1)
+		next <- k
+	}
+	close(next)
+	var group parallel.Group
+	for range max(1, c.Workers) {
+		group.Go(func() {
+			for k := range next {
+				func() {
+					defer close(answers[k]) // a panic's too, which Wait hands on
+					if ctx.Err() == nil {
+						answers[k] <- p.row(ctx, all[k])
+					}
+				}()
+			}
+		})
+	}
+	for k := range all {
+		select {
+		case <-ctx.Done(): // what is under way ends by itself
+			return rows, nil
+		case r, ok := <-answers[k]:
+			if ctx.Err() != nil {
+				return rows, nil
+			}
+			if !ok {
+				group.Wait()
+			}
+			rows = append(rows, r)
+			if tell != nil {
+				tell(&rows[k])
+			}
+		}
+	}
+	return rows, nil
+}
+
+// oneByOne is m for goroutines that share it.
+func oneByOne(m Model) Model {
+	var building sync.Mutex
+	return func(batch, seq, past int64) (*graph.Graph, error) {
+		building.Lock()
+		defer building.Unlock()
+		return m(batch, seq, past)
+	}
+}
+
+// divisions returns those that are tried.
+func (p *planner) divisions() ([]strategy.Strategy, error) {
+	g, err := p.model(1, 1, p.past())
+	if err != nil {
+		return nil, err
+	}
+	x, err := p.comparison(g, p.Machine, 1, 1, p.past(), nil)
+	switch {
+	case err != nil:
+		return nil, err
+	case x.Trains():
+		return nil, errors.New("the step trains, serving wants a decoder's step of inference")
+	}
+	n := len(p.Machine.Ranks())
+	if s := p.Strategy; s != nil {
+		if s.Ranks() > n {
+			return nil, fmt.Errorf("%v is for %d devices, the machine has %d", *s, s.Ranks(), n)
+		}
+		return []strategy.Strategy{*s}, nil
+	}
+	return divisions(n, x.Mixture()), nil
+}
+
+// row returns what s comes to with the batch that serves most.
+func (p *planner) row(ctx context.Context, s strategy.Strategy) Row {
+	best := Row{Strategy: s, Devices: s.Ranks()}
+	limit, refused := ByServer, int64(0) // what refused the smallest batch that is too large
+	batch := unit(s)
+	for {
+		row, err := p.batch(ctx, s, batch)
+		var large *tooLarge
+		switch {
+		case err == nil && refused == 0 && best.Batch > 0 && row.Rate < gain*best.Rate:
+			best.Limit = ByGain
+			return best
+		case err == nil:
+			best = row
+		case errors.As(err, &large) && best.Batch > 0:
+			limit, refused = large.limit, batch
+		default:
+			best.Why = err.Error()
+			return best
+		}
+		if batch = p.next(s, best.Batch, refused); batch == 0 {
+			best.Limit = limit
+			return best
+		}
+	}
+}
+
+// next returns the batch to try behind one that is served and one that is too large, 0 where none is
+// known; 0 where they are close.
+func (p *planner) next(s strategy.Strategy, served, refused int64) int64 {
+	if refused == 0 {
+		if 2*served <= p.Sequences {
+			return 2 * served
+		}
+		if more := p.Sequences / unit(s) * unit(s); more > served {
+			return more
+		}
+		return 0
+	}
+	middle := (served + refused) / 2 / unit(s) * unit(s)
+	if middle <= served || refused-served <= served/16 {
+		return 0
+	}
+	return middle
+}
+
+// tooLarge says that a batch is not served.
+type tooLarge struct {
+	limit Limit
+	text  string
+}
+
+func (e *tooLarge) Error() string { return e.text }
+
+// batch returns what s comes to with so many sequences.
+func (p *planner) batch(ctx context.Context, s strategy.Strategy, batch int64) (Row, error) {
+	c := cycle{load: p.Load, batch: batch, prompts: max(p.together(batch)/unit(s)*unit(s), int64(s.Data))}
+	read, err := p.simulate(ctx, p.Machine, s, c.prompts, p.Prompt-p.Cached, p.Cached)
+	if err != nil {
+		return Row{}, err
+	}
+	c.prefill, c.latency = read.every, read.Seconds
+	r := Row{Strategy: s, Devices: s.Ranks(), Batch: batch, Prompts: c.prompts, Prefill: c.latency}
+	decode := read
+	if p.Output > 1 {
+		if decode, err = p.simulate(ctx, p.Captured, s, batch, 1, p.past()); err != nil {
+			return Row{}, err
+		}
+		c.decode = decode.every
+	}
+	r.Decode, r.TTFT, r.TPOT, r.Rate = c.decode, c.ttft(), c.tpot(), c.rate()
+	short := units.Bytes(0)
+	for d, device := range p.Machine.Keep(p.Machine.Ranks()[:s.Ranks()]).Devices {
+		need := decode.Peak[d]
+		if p.Output > 1 {
+			need += read.Peak[d] - read.Held[d] // activations of prompts beside all keys and values
+		}
+		r.Fullest, short = max(r.Fullest, need), max(short, need-device.Memory)
+	}
+	switch {
+	case short > 0:
+		return r, &tooLarge{ByMemory, "lacks " + short.String()}
+	case p.TPOT > 0 && r.TPOT > p.TPOT:
+		return r, &tooLarge{ByTPOT, units.Seconds(r.TPOT).String() + " between two tokens of a sequence"}
+	case p.TTFT > 0 && r.TTFT > p.TTFT:
+		return r, &tooLarge{ByTTFT, units.Seconds(r.TTFT).String() + " to the first token"}
+	}
+	return r, nil
+}
+
+// Best returns the row of the most answers for each device, of rows that are close the first, or where rate requests a second are asked for
+// that of the fewest devices that serve them; nil where nothing can be served.
+func Best(rows []Row, rate float64) (best *Row) {
+	for k := range rows {
+		r := &rows[k]
+		if r.Why == "" && (best == nil || better(r, best, rate)) {
+			best = r
+		}
+	}
+	return best
+}
+
+func better(a, b *Row, rate float64) bool {
+	if rate > 0 {
+		if x, y := a.needed(rate), b.needed(rate); x != y {
+			return x < y
+		}
+	}
+	return a.Rate/float64(a.Devices) > gain*b.Rate/float64(b.Devices)
+}
+
+// needed returns how many devices serve rate requests a second.
+func (r *Row) needed(rate float64) int { return int(math.Ceil(rate/r.Rate)) * r.Devices }
