@@ -358,6 +358,10 @@ table-strategies: ## print the recorded strategies as experiments/strategies/TAB
 	$(GO) run ./experiments/strategies/table >experiments/strategies/TABLE.md.new
 	mv experiments/strategies/TABLE.md.new experiments/strategies/TABLE.md
 
+.PHONY: repro-serving
+repro-serving: ## predict throughputs of servers that NVIDIA published, into experiments/serving (some minutes; without predicted.tsv all are predicted anew)
+	$(GO) run ./experiments/serving
+
 .PHONY: repro-published published-graphs
 repro-published: ## predict 50 steps that others measured and published, into experiments/published
 	$(GO) run ./experiments/published

@@ -122,6 +122,7 @@ func readme(t *testing.T) []stated {
 	card := onCard(t)
 	return []stated{
 		{`predicted / published is (\S+) in the geometric mean over (\d+) steps; (\d+) are within a quarter`, byClass(t, "all", 2, 1, 5)},
+		{`predicted / published is (\S+) in the geometric mean over (\d+) loads; (\d+) are within a quarter`, servingLoads(t)},
 		{`mean error (\S+) to (\S+); the best plan by prediction`, errors},
 		{`mean error (\S+) over (\d+) steps`, []string{card[3], card[2]}},
 		{`(\d) of (\d) within (\d+%); the others`, card[4:]},
@@ -202,6 +203,17 @@ func byClass(t *testing.T, class string, columns ...int) (figures []string) {
 		figures = append(figures, strings.TrimSpace(cells[1+c]))
 	}
 	return figures
+}
+
+// servingLoads returns the mean of experiments/serving, of how many loads it is, and how many are within a
+// quarter.
+func servingLoads(t *testing.T) []string {
+	t.Helper()
+	m := regexp.MustCompile(`(?m)^\| all \| \| \| (\d+) \| (\S+) \| \S+ to \S+ \| (\d+) \|`).FindStringSubmatch(read(t, "../serving/table.md"))
+	if m == nil {
+		t.Fatal("no line of all loads in experiments/serving/table.md")
+	}
+	return []string{m[2], m[1], m[3]}
 }
 
 // gpusOf returns the fewest and the most GPUs of published steps of a class.
