@@ -179,6 +179,7 @@ func recorded(t *testing.T) []stated {
 		{`It simulates (\d+) million operations a second`, speed[1:]},
 		{`on ([\d,]+) random cases in every test run`, []string{oracleCases(t)}},
 		{`mean error on measured half-precision matrix products is (\S+) on an H100, (\S+) on a B200 and (\S+) on an A100`, halfPrecision(t)},
+		{`The predicted tokens a second of a replica under full load are (\S+) times the published ones in the geometric mean over (\d+) loads of TensorRT-LLM on H100, H200 and B200; (\d+) are within a quarter`, servingLoads(t)},
 		{`The predicted step time is (\S+) of the published one in the geometric mean over (\d+) training and serving steps of systems that others tuned and measured; (\d+) are within a quarter`, byClass(t, "all", 2, 1, 5)},
 		{`(\d+) of these train with parameters sharded over 16 to 128 GPUs \((\S+)\)`, byClass(t, "sharded over hosts", 1, 2)},
 		{`parameters sharded over (\d+) to (\d+) GPUs`, gpusOf(t, "sharded over hosts")},

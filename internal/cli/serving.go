@@ -146,6 +146,8 @@ func (c *console) serving(ctx context.Context, f *servingFlags) error {
 	if err != nil {
 		return err
 	}
+	first.assumptions = slices.DeleteFunc(first.assumptions, func(s string) bool { return strings.HasSuffix(s, "other sizes by --dim") }) // which the command sets
+	c.tell(first)
 	model := func(batch, seq, past int64) (*graph.Graph, error) {
 		l, err := c.decoderStep(f, batch, seq, past)
 		if err != nil {

@@ -122,7 +122,7 @@ func (d *Serving) WriteText(w io.Writer) error {
 		cells := []any{name, r.Devices, "-", "-", "-", "-", "-", "-", "-"}
 		more := []any{"-", "-"}
 		if r.Why == "" {
-			cells = []any{name, r.Devices, r.Batch, r.Limit, seconds(r.TTFT), seconds(r.TPOT), fmt.Sprintf("%.4g", r.Rate), fmt.Sprintf("%.4g", r.Tokens), units.Bytes(r.Fullest)}
+			cells = []any{name, r.Devices, r.Batch, r.Limit, seconds(r.TTFT), seconds(r.TPOT), perSecond(r.Rate), perSecond(r.Tokens), units.Bytes(r.Fullest)}
 			more = []any{r.Replicas * r.Devices, fmt.Sprintf("%.3g", r.Cost)}
 		}
 		if d.Rate > 0 {
@@ -157,9 +157,17 @@ func (d *Serving) conclude(pg *page, r servingRow) {
 		how = "of " + how
 	}
 	gpus := r.Replicas * r.Devices
-	text := fmt.Sprintf("%s serve %.4g requests/s, %.0f tokens/s, as %s %s", words.Count(gpus, "GPU", "GPUs"), r.Rate*float64(r.Replicas), r.Tokens*float64(gpus), words.Count(r.Replicas, "replica", "replicas"), how)
+	text := fmt.Sprintf("%s serve %s requests/s, %s tokens/s, as %s %s", words.Count(gpus, "GPU", "GPUs"), perSecond(r.Rate*float64(r.Replicas)), perSecond(r.Tokens*float64(gpus)), words.Count(r.Replicas, "replica", "replicas"), how)
 	if gpus == 1 {
 		text = strings.Replace(text, "serve", "serves", 1)
 	}
 	pg.prosef("%s, with %s at once in each\n", text, words.Count(r.Batch, "sequence", "sequences"))
+}
+
+// perSecond prints a rate: four digits, or all before the point.
+func perSecond(x float64) string {
+	if x >= 1000 {
+		return fmt.Sprintf("%.0f", x)
+	}
+	return fmt.Sprintf("%.4g", x)
 }

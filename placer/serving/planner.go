@@ -176,6 +176,9 @@ func (p *planner) row(ctx context.Context, s strategy.Strategy) Row {
 			limit, refused = large.limit, batch
 		default:
 			best.Why = err.Error()
+			if large != nil && large.limit != ByMemory {
+				best.Why += fmt.Sprintf(" with a batch of %d", batch)
+			}
 			return best
 		}
 		if batch = p.next(s, best.Batch, refused); batch == 0 {
