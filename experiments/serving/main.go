@@ -76,6 +76,9 @@ func run(folder string, table bool, progress io.Writer) error {
 			return err
 		}
 	}
+	if rows, err = read(folder); err != nil { // rounded as they are kept
+		return err
+	}
 	return os.WriteFile(filepath.Join(folder, "table.md"), []byte(tables(rows)), 0o644)
 }
 
