@@ -127,7 +127,7 @@ func (f *servingFlags) launcher() (p launch.Program, err error) {
 	if f.program == "" {
 		return p, nil
 	}
-	if p, err = launch.Find(f.program); err != nil || p.Sequences == "" {
+	if p, err = launch.Find(f.program); err != nil || !p.Serves() {
 		return p, usagef("--for %s: want a server: %s", f.program, strings.Join(launch.Servers(), ", "))
 	}
 	return p, nil

@@ -50,11 +50,17 @@ type Program struct {
 	// Masters says that by its flags it holds weights, or copies of those of 16 bits, and the optimizer's
 	// state in f32.
 	Masters bool
-	// Sequences is the flag of a server that bounds the sequences of a replica at once; "" of what is none.
-	Sequences string
-	cache8    []string // flags of a server that keeps keys and values in 8 bits
+	// server is what a server of language models is told besides; nil of what is none.
+	server *server
 	// flags returns what makes the program run r, or why it cannot.
 	flags func(r Run) ([]string, error)
+}
+
+// server says what a server is told of what its replicas have.
+type server struct {
+	sequences string   // flag of the most sequences at once
+	each      bool     // that is of each replica which attends, not of all that share experts out
+	cache8    []string // flags that keep keys and values in 8 bits
 }
 
 // Torch is the program that runs a user's own model: placer_torch, which reads the strategy from a
@@ -65,9 +71,10 @@ const Torch = "torch"
 var programs = []Program{
 	{Name: "deepspeed", Masters: true, flags: deepSpeed},
 	{Name: "megatron-lm", Masters: true, flags: megatronLM},
+	{Name: "sglang", Merges: true, server: &server{"--max-running-requests", false, []string{"--kv-cache-dtype", "fp8_e4m3"}}, flags: sgLang},
 	{Name: Torch, flags: torch},
 	{Name: "torchtitan", Masters: true, flags: torchtitan},
-	{Name: "vllm", Merges: true, Sequences: "--max-num-seqs", cache8: []string{"--kv-cache-dtype", "fp8"}, flags: vLLM},
+	{Name: "vllm", Merges: true, server: &server{"--max-num-seqs", true, []string{"--kv-cache-dtype", "fp8"}}, flags: vLLM},
 }
 
 // Names returns the names of programs, sorted.
@@ -105,14 +112,17 @@ func (p Program) Flags(r Run) (string, error) {
 // Servers returns the names of programs that serve language models, sorted.
 func Servers() (names []string) {
 	for _, p := range programs {
-		if p.Sequences != "" {
+		if p.server != nil {
 			names = append(names, p.Name)
 		}
 	}
 	return names
 }
 
-// Serving returns the flags by which a server runs a replica that s divides, of so many sequences at once;
+// Serves reports whether p serves language models.
+func (p Program) Serves() bool { return p.server != nil }
+
+// Serving returns the flags by which a server, which p is, runs a replica that s divides, of so many sequences at once;
 // cache8 says that it is asked to keep keys and values in 8 bits.
 func (p Program) Serving(s strategy.Strategy, sequences int64, cache8 bool) (string, error) {
 	s.MicroBatches = s.Pipeline
@@ -120,9 +130,12 @@ func (p Program) Serving(s strategy.Strategy, sequences int64, cache8 bool) (str
 	if err != nil {
 		return "", err
 	}
-	all := append(strings.Fields(flags), p.Sequences, fmt.Sprint(sequences))
+	if p.server.each {
+		sequences /= int64(s.Data)
+	}
+	all := append(strings.Fields(flags), p.server.sequences, fmt.Sprint(sequences))
 	if cache8 {
-		all = append(all, p.cache8...)
+		all = append(all, p.server.cache8...)
 	}
 	return strings.Join(all, " "), nil
 }

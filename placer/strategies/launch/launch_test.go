@@ -61,6 +61,11 @@ func TestFlags(t *testing.T) {
 		trains            bool
 		want              string // flags, or after "!" the error
 	}{
+		{"sglang", "one device", false, ""},
+		{"sglang", "ddp=2 tp=2", false, "--tp-size 2 --dp-size 2"},
+		{"sglang", "tp=2", true, "!the step trains"},
+		{"sglang", "ddp=2 ep tp=2", false, "!no split products"},
+		{"sglang", "zero-3=8", false, "!sharded"},
 		{"vllm", "one device", false, ""},
 		{"vllm", "ddp=2 1f1b=2 tp=2 mb=4", false, "--tensor-parallel-size 2 --pipeline-parallel-size 2 --data-parallel-size 2"},
 		{"vllm", "ddp=2 ep 1f1b=2 mb=4", false, "--pipeline-parallel-size 2 --data-parallel-size 2 --enable-expert-parallel"},
@@ -122,8 +127,39 @@ func TestFlags(t *testing.T) {
 			t.Errorf("%s, %s:\n%q, %v, want\n%q", c.program, c.strategy, got, err, c.want)
 		}
 	}
-	if _, err := Find("fairscale"); err == nil || !strings.Contains(err.Error(), "deepspeed, megatron-lm, torch, torchtitan, vllm") {
+	if _, err := Find("fairscale"); err == nil || !strings.Contains(err.Error(), "deepspeed, megatron-lm, sglang, torch, torchtitan, vllm") {
 		t.Errorf("an unknown program: %v", err)
+	}
+}
+
+// TestServing: a server is told of the sequences that it has at once, vLLM of those of each replica that
+// attends, SGLang of all.
+func TestServing(t *testing.T) {
+	for _, c := range []struct {
+		program, strategy string
+		cache8            bool
+		want              string
+	}{
+		{"vllm", "one device", false, "--max-num-seqs 64"},
+		{"vllm", "1f1b=2 tp=2", true, "--tensor-parallel-size 2 --pipeline-parallel-size 2 --max-num-seqs 64 --kv-cache-dtype fp8"},
+		{"vllm", "ddp=8 ep", false, "--data-parallel-size 8 --enable-expert-parallel --max-num-seqs 8"},
+		{"sglang", "1f1b=2 tp=2", true, "--tp-size 2 --pp-size 2 --max-running-requests 64 --kv-cache-dtype fp8_e4m3"},
+		{"sglang", "ddp=8 ep", false, "--tp-size 8 --dp-size 8 --ep-size 8 --enable-dp-attention --max-running-requests 64"},
+	} {
+		p, err := Find(c.program)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := strategy.Parse(c.strategy)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := p.Serving(s, 64, c.cache8); err != nil || got != c.want {
+			t.Errorf("%s, %s: %q, %v, want %q", c.program, c.strategy, got, err, c.want)
+		}
+	}
+	if got := strings.Join(Servers(), " "); got != "sglang vllm" {
+		t.Errorf("servers are %s", got)
 	}
 }
 
