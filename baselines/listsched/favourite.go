@@ -5,9 +5,6 @@ import (
 	"context"
 	"math"
 	"slices"
-
-	"gonum.org/v1/gonum/mat"
-	"gonum.org/v1/gonum/optimize/convex/lp"
 )
 
 // program is the linear program of Hanen and Munier (1995), as in section 3.2.3 of
@@ -28,8 +25,8 @@ type edge struct {
 	seconds  float64
 }
 
-// simplexRows is the size up to which the simplex method solves a program; each of
-// its steps factors a dense matrix of so many rows.
+// simplexRows is the size up to which the simplex method solves a program, in a dense tableau of so many
+// rows.
 const simplexRows = 100
 
 // solve returns y, [E], and w, exactly or as an upper bound that y reaches.
@@ -38,7 +35,7 @@ func (p *program) solve(ctx context.Context) (free []float64, length float64, ex
 		return nil, p.length(nil), true
 	}
 	if p.rows() <= simplexRows {
-		if free, length, err := p.simplex(); err == nil {
+		if free, length, err := p.exact(); err == nil {
 			return free, length, true
 		}
 	}
@@ -48,9 +45,9 @@ func (p *program) solve(ctx context.Context) (free []float64, length float64, ex
 
 func (p *program) rows() int { return 3*len(p.seconds) + len(p.edges) }
 
-// simplex solves the program in standard form: columns are s, y, w and a slack
+// exact solves the program in standard form: columns are s, y, w and a slack
 // for each row.
-func (p *program) simplex() (free []float64, length float64, err error) {
+func (p *program) exact() (free []float64, length float64, err error) {
 	n, e := len(p.seconds), len(p.edges)
 	unit := 0.0 // times are divided by their sum
 	for _, k := range p.seconds {
@@ -60,30 +57,33 @@ func (p *program) simplex() (free []float64, length float64, err error) {
 		unit += x.seconds
 	}
 	rows := p.rows()
-	a, b := mat.NewDense(rows, n+e+1+rows, nil), make([]float64, rows)
+	a, b := make([][]float64, rows), make([]float64, rows)
+	for r := range a {
+		a[r] = make([]float64, n+e+1+rows)
+	}
 	for i, k := range p.seconds { // w - s - slack = k
-		a.Set(i, n+e, 1)
-		a.Set(i, i, -1)
-		a.Set(i, n+e+1+i, -1)
+		a[i][n+e] = 1
+		a[i][i] = -1
+		a[i][n+e+1+i] = -1
 		b[i] = k / unit
 	}
 	for j, x := range p.edges { // s[to] - s[from] + c y - slack = k + c
 		r := n + j
-		a.Set(r, int(x.to), 1)
-		a.Set(r, int(x.from), -1)
-		a.Set(r, n+j, x.seconds/unit)
-		a.Set(r, n+e+1+r, -1)
+		a[r][x.to] = 1
+		a[r][x.from] = -1
+		a[r][n+j] = x.seconds / unit
+		a[r][n+e+1+r] = -1
 		b[r] = (p.seconds[x.from] + x.seconds) / unit
-		a.Set(n+e+int(x.from), n+j, 1)
-		a.Set(2*n+e+int(x.to), n+j, 1)
+		a[n+e+int(x.from)][n+j] = 1
+		a[2*n+e+int(x.to)][n+j] = 1
 	}
 	for r := n + e; r < rows; r++ { // sum of y + slack = 1
-		a.Set(r, n+e+1+r, 1)
+		a[r][n+e+1+r] = 1
 		b[r] = 1
 	}
 	cost := make([]float64, n+e+1+rows)
 	cost[n+e] = 1
-	w, x, err := lp.Simplex(cost, a, b, 1e-9, nil)
+	x, w, err := simplex(cost, a, b)
 	if err != nil {
 		return nil, 0, err
 	}

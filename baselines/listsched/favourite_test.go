@@ -51,7 +51,7 @@ func TestDescend(t *testing.T) {
 		if p.rows() > simplexRows || len(p.edges) == 0 {
 			continue
 		}
-		y, want, err := p.simplex()
+		y, want, err := p.exact()
 		if err != nil {
 			t.Fatal(err)
 		}
