@@ -178,7 +178,7 @@ func (c *console) serving(ctx context.Context, f *servingFlags) error {
 	case ctx.Err() != nil:
 		return interrupted("interrupted: ways not simulated yet are not in the table")
 	case !doc.Served():
-		return fmt.Errorf("graph %s: no way serves the load; the table says why", first.Graph.Name())
+		return fmt.Errorf("graph %s: no way serves the load; the output says why", first.Graph.Name())
 	}
 	return nil
 }

@@ -114,30 +114,30 @@ func (d *Serving) WriteText(w io.Writer) error {
 	}
 	t := newTable(head...).fitting("fullest", "requests/s", "limited by")
 	var best servingRow
+	var unserved []string
 	for _, r := range d.Rows {
+		if r.Why != "" {
+			unserved = append(unserved, r.Strategy+" "+r.Why)
+			continue
+		}
 		name := r.Strategy
 		if name == d.Best {
 			name, best = name+" *", r
 		}
-		cells := []any{name, r.Devices, "-", "-", "-", "-", "-", "-", "-"}
-		more := []any{"-", "-"}
-		if r.Why == "" {
-			cells = []any{name, r.Devices, r.Batch, r.Limit, seconds(r.TTFT), seconds(r.TPOT), perSecond(r.Rate), perSecond(r.Tokens), units.Bytes(r.Fullest)}
-			more = []any{r.Replicas * r.Devices, fmt.Sprintf("%.3g", r.Cost)}
-		}
+		cells := []any{name, r.Devices, r.Batch, r.Limit, seconds(r.TTFT), seconds(r.TPOT), perSecond(r.Rate), perSecond(r.Tokens), units.Bytes(r.Fullest)}
 		if d.Rate > 0 {
-			cells = append(cells, more[0])
+			cells = append(cells, r.Replicas*r.Devices)
 		}
 		if d.Price > 0 {
-			cells = append(cells, more[1])
+			cells = append(cells, fmt.Sprintf("%.3g", r.Cost))
 		}
 		t.row(cells...)
 	}
-	pg.table(t)
-	for _, r := range d.Rows {
-		if r.Why != "" {
-			pg.prose(r.Strategy + ": " + r.Why)
-		}
+	if d.Served() {
+		pg.table(t)
+	}
+	if len(unserved) > 0 {
+		pg.prose("not served: " + strings.Join(unserved, "; "))
 	}
 	if d.Served() {
 		d.conclude(pg, best)

@@ -244,9 +244,9 @@ func (p *planner) batch(ctx context.Context, s strategy.Strategy, batch int64) (
 	case short > 0:
 		return r, &tooLarge{ByMemory, "lacks " + short.String()}
 	case p.TPOT > 0 && r.TPOT > p.TPOT:
-		return r, &tooLarge{ByTPOT, units.Seconds(r.TPOT).String() + " between two tokens of a sequence"}
+		return r, &tooLarge{ByTPOT, "takes " + units.Seconds(r.TPOT).String() + " between two tokens of a sequence"}
 	case p.TTFT > 0 && r.TTFT > p.TTFT:
-		return r, &tooLarge{ByTTFT, units.Seconds(r.TTFT).String() + " to the first token"}
+		return r, &tooLarge{ByTTFT, "takes " + units.Seconds(r.TTFT).String() + " to the first token"}
 	}
 	return r, nil
 }
