@@ -57,17 +57,17 @@ func (c *console) servingCommand() *cobra.Command {
 	fl.StringVar(&f.Machine, "machine", "", "machine `FILE`, as 'placer machines init' writes it; - reads stdin")
 	fl.StringVar(&f.GPU, "gpu", "", "built-in machine by `NAME`, as 'placer machines' lists them (default "+defaultGPU+")")
 	fl.IntVar(&f.GPUs, "gpus", 0, "use the first `N` GPUs of the machine (default all)")
-	fl.Int64Var(&f.prompt, "prompt", 1024, "tokens of a request")
-	fl.Int64Var(&f.answer, "answer", 256, "tokens of its answer")
-	fl.Int64Var(&f.cached, "cached", 0, "first tokens of it that the server has cached from other requests (prefix caching)")
+	fl.Int64Var(&f.prompt, "prompt", 1024, "`N` tokens of a request")
+	fl.Int64Var(&f.answer, "answer", 256, "`N` tokens of its answer")
+	fl.Int64Var(&f.cached, "cached", 0, "first `N` tokens of it that the server has cached from other requests (prefix caching)")
 	fl.DurationVar(&f.ttft, "ttft", 0, "most `TIME` to the first token of a request that need not wait, as 1s (default any)")
 	fl.DurationVar(&f.tpot, "tpot", 0, "most `TIME` between two tokens in the mean, as 50ms (default any)")
-	fl.Float64Var(&f.rate, "rate", 0, "requests a second to serve: says how many GPUs each way needs")
-	fl.Float64Var(&f.price, "price", 0, "price of a GPU for an hour: says that of a million tokens")
-	fl.Int64Var(&f.sequences, "sequences", 1024, "most sequences of a replica at once, as the server is set to (vLLM: --max-num-seqs)")
-	fl.StringVar(&f.strategy, "strategy", "", "this way alone, `TEXT` as the table has it: 'tp=4 vocab', 'one device'")
+	fl.Float64Var(&f.rate, "rate", 0, "`R` requests a second to serve: says how many GPUs each way needs")
+	fl.Float64Var(&f.price, "price", 0, "`PRICE` of a GPU for an hour: says that of a million tokens")
+	fl.Int64Var(&f.sequences, "sequences", 1024, "most `N` sequences of a replica at once, as the server is set to (vLLM: --max-num-seqs)")
+	fl.StringVar(&f.strategy, "strategy", "", "this way alone, `TEXT` as the table has it: '1f1b=2 tp=4', 'one device'")
 	fl.StringVar(&f.program, "for", "", "say how `PROGRAM` runs the best way: "+strings.Join(launch.Servers(), ", "))
-	addFewWorkers(fl, &f.workers, "ways simulated at once")
+	addFewWorkers(fl, &f.workers, "`N` ways simulated at once")
 	fl.BoolVar(&f.json, "json", false, "print one JSON document")
 	return cmd
 }
@@ -142,9 +142,15 @@ func (c *console) serving(ctx context.Context, f *servingFlags) error {
 	if how.Machine, how.Captured, err = c.servingMachines(f); err != nil {
 		return err
 	}
+	if err := c.checkDecoder(&f.graphFlags); err != nil {
+		return err
+	}
 	first, err := c.decoderStep(f, 1, 1, f.prompt)
 	if err != nil {
 		return err
+	}
+	if !f.named() {
+		first.assumeMachine(how.Machine)
 	}
 	first.assumptions = slices.DeleteFunc(first.assumptions, func(s string) bool { return strings.HasSuffix(s, "other sizes by --dim") }) // which the command sets
 	c.tell(first)
@@ -222,14 +228,19 @@ func (c *console) decoderStep(f *servingFlags, batch, seq, past int64) (loaded, 
 	if past > 0 {
 		at.Dims["past"] = past
 	}
-	l, err := c.loadGraph(&at)
+	return c.loadGraph(&at)
+}
+
+// checkDecoder reports that a file is none of a decoder whose steps can be chosen.
+func (c *console) checkDecoder(f *graphFlags) error {
+	l, err := c.loadGraph(f)
 	if err != nil {
-		return l, err
+		return err
 	}
 	for _, d := range servingDims {
 		if !slices.Contains(l.file.Dims, d) {
-			return l, usagef("--graph %s: serving wants a decoder's file, in which batch, seq and past are open: config.json, GGUF, safetensors", f.Graph)
+			return usagef("--graph %s: serving wants a decoder's file, in which batch, seq and past are open: config.json, GGUF, safetensors", f.Graph)
 		}
 	}
-	return l, nil
+	return nil
 }
