@@ -137,6 +137,12 @@ func oneByOne(m Model) Model {
 
 // divisions returns those that are tried.
 func (p *planner) divisions() ([]strategy.Strategy, error) {
+	ranks := p.Machine.Ranks()
+	for _, k := range ranks { // replicas on other devices would serve otherwise
+		if a, b := &p.Machine.Devices[ranks[0]], &p.Machine.Devices[k]; !a.SameFigures(b) {
+			return nil, fmt.Errorf("machine %s: serving wants devices that are alike, %s is a %s and %s a %s", p.Machine.Name, a.Name, a.Model, b.Name, b.Model)
+		}
+	}
 	g, err := p.model(1, 1, p.past())
 	if err != nil {
 		return nil, err
@@ -148,7 +154,7 @@ func (p *planner) divisions() ([]strategy.Strategy, error) {
 	case x.Trains():
 		return nil, errors.New("the step trains, serving wants a decoder's step of inference")
 	}
-	n := len(p.Machine.Ranks())
+	n := len(ranks)
 	if s := p.Strategy; s != nil {
 		if s.Ranks() > n {
 			return nil, fmt.Errorf("%v is for %d devices, the machine has %d", *s, s.Ranks(), n)

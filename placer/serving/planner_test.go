@@ -241,6 +241,11 @@ func TestRefused(t *testing.T) {
 		t.Errorf("too few devices: %v", err)
 	}
 	c.Strategy = nil
+	c.Machine, c.Captured = machine(t, 2, 40e9)
+	c.Machine.Devices[1].Memory /= 2
+	if _, err := Plan(t.Context(), modelOf(small, nil), c, nil); err == nil || !strings.Contains(err.Error(), "serving wants devices that are alike") {
+		t.Errorf("devices that are not alike: %v", err)
+	}
 	c.Machine, c.Captured = machine(t, 1, 5e6)
 	if rows := plan(t, c, modelOf(small, nil)); !strings.HasPrefix(rows[0].Why, "lacks ") {
 		t.Errorf("a model larger than memory: %+v", rows[0])
