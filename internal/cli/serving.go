@@ -92,10 +92,10 @@ func (f *servingFlags) check(cmd *cobra.Command) error {
 		return usagef("--graph -: serving reads the file once for each size of a step, name a file")
 	case f.ttft < 0 || f.tpot < 0 || cmd.Flags().Changed("ttft") && f.ttft == 0 || cmd.Flags().Changed("tpot") && f.tpot == 0:
 		return usagef("--ttft %v, --tpot %v: want more than 0", f.ttft, f.tpot)
-	case !(f.rate >= 0) || cmd.Flags().Changed("rate") && f.rate == 0:
-		return usagef("--rate %g: want more than 0", f.rate)
-	case !(f.price >= 0):
-		return usagef("--price %g: want at least 0", f.price)
+	case !(f.rate >= 0 && f.rate <= 1e9) || cmd.Flags().Changed("rate") && f.rate == 0:
+		return usagef("--rate %g: want more than 0, at most 1e9", f.rate)
+	case !(f.price >= 0 && f.price <= 1e9):
+		return usagef("--price %g: want 0 to 1e9", f.price)
 	case f.workers < 1:
 		return usagef("--workers %d: want at least 1", f.workers)
 	}

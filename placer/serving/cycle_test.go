@@ -3,6 +3,8 @@ package serving
 import (
 	"math"
 	"testing"
+
+	"placer/graph/strategy"
 )
 
 // TestCycle: 12 sequences decode answers of 4 tokens in 3 steps of 1 s, and 12 prompts are read in 4 steps
@@ -32,9 +34,28 @@ func TestAnswersOfOneToken(t *testing.T) {
 }
 
 func TestLoad(t *testing.T) {
-	l := Load{Prompt: 100, Output: 20}
-	if l.past() != 110 || l.together(10) != 1 || l.together(64) != 3 {
-		t.Errorf("past %d, together %d and %d, want 110, 1, 3", l.past(), l.together(10), l.together(64))
+	l, one, pipeline, experts := Load{Prompt: 100, Output: 20}, strategy.Single(1), split(4, 1), strategy.Single(1)
+	experts.Data, experts.Experts = 8, 8
+	for _, c := range []struct {
+		load      Load
+		s         strategy.Strategy
+		batch     int64
+		wantPast  int64
+		wantReads int64
+	}{
+		{l, one, 10, 110, 1},
+		{l, one, 64, 110, 3},
+		{l, one, 4000, 110, 81}, // 8,192 tokens
+		{l, pipeline, 64, 110, 1},
+		{l, pipeline, 200, 110, 8},
+		{l, experts, 8, 110, 8},
+		{Load{Prompt: 9000, Output: 1}, one, 64, 9000, 1},
+		{Load{Prompt: 9000, Output: 1}, experts, 64, 9000, 8},
+		{Load{Prompt: 9000, Output: 1, Cached: 8000}, one, 64, 9000, 8},
+	} {
+		if past, reads := c.load.past(), c.load.together(c.batch, c.s); past != c.wantPast || reads != c.wantReads {
+			t.Errorf("%+v, %v: behind %d tokens, %d prompts together, want %d and %d", c.load, c.s, past, reads, c.wantPast, c.wantReads)
+		}
 	}
 	for _, bad := range []Load{{}, {Prompt: 1}, {Prompt: 1, Output: MostTokens + 1}, {Prompt: 5, Output: 1, Cached: 5}, {Prompt: 5, Output: 1, TTFT: math.NaN()}, {Prompt: 5, Output: 1, TPOT: -1}} {
 		if bad.Validate() == nil {

@@ -3,6 +3,7 @@ package serving
 import (
 	"errors"
 
+	"placer/graph/strategy"
 	"placer/internal/faults"
 )
 
@@ -32,5 +33,14 @@ func (l Load) Validate() error {
 // past returns the tokens behind which a sequence decodes one, in the mean over its answer.
 func (l Load) past() int64 { return l.Prompt + l.Output/2 }
 
-// together returns how many prompts arrive while batch sequences decode a token each.
-func (l Load) together(batch int64) int64 { return max(1, batch/l.Output) }
+// tokensAtOnce is about how many tokens of prompts a server reads in a step, for each replica that attends:
+// max_num_tokens of TensorRT-LLM, max_num_batched_tokens of vLLM on GPUs of much memory.
+const tokensAtOnce = 8192
+
+// together returns how many prompts a step reads: those that arrive while batch sequences decode a token
+// each, no more than a server reads at once, and as many as s divides evenly.
+func (l Load) together(batch int64, s strategy.Strategy) int64 {
+	ranks := int64(s.Data)
+	most := max(1, tokensAtOnce/(l.Prompt-l.Cached)) * ranks
+	return max(min(batch/l.Output, most)/unit(s)*unit(s), ranks)
+}

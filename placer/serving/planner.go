@@ -159,7 +159,9 @@ func (p *planner) divisions() ([]strategy.Strategy, error) {
 		if s.Ranks() > n {
 			return nil, fmt.Errorf("%v is for %d devices, the machine has %d", *s, s.Ranks(), n)
 		}
-		return []strategy.Strategy{*s}, nil
+		alone := *s
+		alone.MicroBatches = alone.Pipeline // a server divides no batch but among stages
+		return []strategy.Strategy{alone}, nil
 	}
 	return divisions(n, x.Mixture()), nil
 }
@@ -167,6 +169,10 @@ func (p *planner) divisions() ([]strategy.Strategy, error) {
 // row returns what s comes to with the batch that serves most.
 func (p *planner) row(ctx context.Context, s strategy.Strategy) Row {
 	best := Row{Strategy: s, Devices: s.Ranks()}
+	if unit(s) > p.Sequences {
+		best.Why = fmt.Sprintf("has %d sequences at once at least", unit(s))
+		return best
+	}
 	limit, refused := ByServer, int64(0) // what refused the smallest batch that is too large
 	batch := unit(s)
 	for {
@@ -223,7 +229,7 @@ func (e *tooLarge) Error() string { return e.text }
 
 // batch returns what s comes to with so many sequences.
 func (p *planner) batch(ctx context.Context, s strategy.Strategy, batch int64) (Row, error) {
-	c := cycle{load: p.Load, batch: batch, prompts: max(p.together(batch)/unit(s)*unit(s), int64(s.Data))}
+	c := cycle{load: p.Load, batch: batch, prompts: p.together(batch, s)}
 	read, err := p.simulate(ctx, p.Machine, s, c.prompts, p.Prompt-p.Cached, p.Cached)
 	if err != nil {
 		return Row{}, err
@@ -257,8 +263,9 @@ func (p *planner) batch(ctx context.Context, s strategy.Strategy, batch int64) (
 	return r, nil
 }
 
-// Best returns the row of the most answers for each device, of rows that are close the first, or where rate requests a second are asked for
-// that of the fewest devices that serve them; nil where nothing can be served.
+// Best returns the row of the most answers for each device, of rows that are close the first, or where rate
+// requests a second are asked for that of the fewest devices that serve them; nil where nothing can be
+// served.
 func Best(rows []Row, rate float64) (best *Row) {
 	for k := range rows {
 		r := &rows[k]
