@@ -174,7 +174,7 @@ const (
 
 // chooseFinal has the plans of a robust search run on machines that it was not made on, and makes the
 // one of the least quantile there the best.
-func (c *console) chooseFinal(ctx context.Context, s *searchRun, r *robustSearch, found *search.Result) error {
+func (c *console) chooseFinal(ctx context.Context, s *searchRun, r *robustSearch, found *search.Result, workers int) error {
 	if r == nil || found.Interrupted {
 		return nil
 	}
@@ -202,16 +202,18 @@ func (c *console) chooseFinal(ctx context.Context, s *searchRun, r *robustSearch
 	how.Contention = s.task.Contention
 	config.Machines, config.Seed = finalMachines, finalSeed
 	config.Error = verdict.ErrorOf(s.loaded.Source, s.task.Machine).Share
+	limit := ctx
 	if r.end > 0 {
 		var stop context.CancelFunc
-		ctx, stop = context.WithTimeout(ctx, time.Duration((r.end-s.before-c.clock())*float64(time.Second)))
+		limit, stop = context.WithTimeout(ctx, time.Duration((r.end-s.before-c.clock())*float64(time.Second)))
 		defer stop()
 	}
 	decisions := make([]plan.Decision, len(all))
 	for k := range all {
 		decisions[k] = all[k].Decision.Or(given)
 	}
-	best, n, err := robust.Finals(ctx, robust.Model{Graph: s.task.Graph, Machine: s.task.Machine, Cost: cost, How: how}, config, decisions)
+	best, n, err := robust.Finals(limit, robust.Model{Graph: s.task.Graph, Machine: s.task.Machine, Cost: cost, How: how}, config, decisions, workers)
+	found.Interrupted = ctx.Err() != nil // so that a resumed run chooses again
 	if err != nil || n < finalMachines/16 {
 		return err
 	}

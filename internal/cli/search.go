@@ -294,7 +294,7 @@ func (c *console) search(ctx context.Context, s *searchRun, f *searchFlags) erro
 	show.close()
 	if err == nil && robust != nil {
 		found.Evaluations += robust.first
-		err = c.chooseFinal(ctx, s, robust, found)
+		err = c.chooseFinal(ctx, s, robust, found, f.Workers)
 	}
 	workers.sum(c)
 	measured.sum(c)
