@@ -326,7 +326,7 @@ func (x *Cases) bound(ctx context.Context, e *caseEntry, p *problem.Problem) flo
 	}
 	b, ok := e.tight[p.Tasks]
 	if !ok {
-		p.Tighten(ctx)
+		p.Tighten(ctx, 1)
 		b = p.Bound
 		e.tight[p.Tasks] = b
 	}

@@ -17,6 +17,7 @@ import (
 	"placer/graph/formats/times"
 	"placer/internal/fsx"
 	"placer/internal/report"
+	"placer/placer/methods"
 	"placer/placer/pretrained"
 )
 
@@ -194,6 +195,19 @@ func TestResumedRobustSearch(t *testing.T) {
 		return doc.Evaluations, string(read(t, "run", "plan.json"))
 	}
 	evaluations, plan := figures()
+	doc := result(t, "run")
+	if r := doc.Robust; r == nil || r.Quantile != 0.95 || r.Machines != 50 || r.Error <= 0 {
+		t.Errorf("the document does not say what its step times are: %+v", r)
+	}
+	if doc.BestRule == nil || doc.BestRule.Method == methods.GivenName || doc.Given == nil || doc.Given.Method != methods.GivenName {
+		t.Errorf("held against the rule %+v and the plans for the machine as it is, %+v", doc.BestRule, doc.Given)
+	}
+	if !(doc.LowerBound > 0 && doc.LowerBound <= doc.UnfusedBound && doc.LowerBound < doc.Best.StepTime) {
+		t.Errorf("bounds %v and %v of a step of %v", doc.LowerBound, doc.UnfusedBound, doc.Best.StepTime)
+	}
+	if page := string(read(t, "run", "report.html")); !strings.Contains(page, "the timeline is of the machine as it is") {
+		t.Error("the page does not say which step it shows")
+	}
 	if err := os.Remove("run/result.json"); err != nil { // as before the end
 		t.Fatal(err)
 	}

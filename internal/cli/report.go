@@ -128,7 +128,7 @@ func (c *console) writeReport(s *searchRun) (path string, err error) {
 // simulator's error, doc the result of the search or nil.
 func newPage(g *graph.Graph, m *hw.Machine, p *plan.Plan, r *sim.Result, over error, doc *report.Search) *web.Plan {
 	x := &web.Plan{Graph: g, Machine: m, Result: r, Search: doc}
-	if doc != nil && doc.Objective.Normal() == plan.Step {
+	if doc != nil && doc.Objective.Normal() == plan.Step && doc.Robust == nil {
 		x.Bound = doc.LowerBound
 	}
 	x.Simulation = report.Simulate(g, m, p, r, &sim.Bound{Seconds: units.Seconds(x.Bound)}, over)

@@ -83,9 +83,12 @@ func (c *console) searchNominal(ctx context.Context, s *searchRun, how search.Co
 	if err != nil {
 		return how, nil, err
 	}
-	plans := slices.Clone(s.given)
+	// The best comes first: a short budget may judge no other.
+	plans := append([]plan.Decision{found.Rows[found.Best].Decision}, s.given...)
 	for k := range found.Rows {
-		plans = append(plans, found.Rows[k].Decision)
+		if k != found.Best {
+			plans = append(plans, found.Rows[k].Decision)
+		}
 	}
 	for _, m := range s.methods {
 		plans = append(plans, near[m.Name]...)

@@ -315,7 +315,7 @@ func (c *console) search(ctx context.Context, s *searchRun, f *searchFlags) erro
 // conclude writes what was found into the run folder and prints it. why is what stopped the
 // search, if anything did.
 func (c *console) conclude(ctx context.Context, s *searchRun, f *searchFlags, found *search.Result, measured *measuring, why stopped) error {
-	s.tighten(ctx)
+	s.tighten(ctx, f.Workers)
 	var restricted *plan.Outcome
 	var failed error
 	if s.restricted != nil {
@@ -365,14 +365,15 @@ func (c *console) conclude(ctx context.Context, s *searchRun, f *searchFlags, fo
 	return infeasible
 }
 
-// tighten raises the proven bound: under a budget in seconds for boundShare of it at most.
-func (s *searchRun) tighten(ctx context.Context) {
+// tighten raises the proven bound, by so many workers: under a budget in seconds for boundShare
+// of it at most.
+func (s *searchRun) tighten(ctx context.Context, workers int) {
 	if b := s.config.Budget.Seconds; b > 0 {
 		limit, stop := context.WithTimeout(ctx, time.Duration(boundShare*b*float64(time.Second)))
 		defer stop()
 		ctx = limit
 	}
-	s.task.Tighten(ctx)
+	s.task.Tighten(ctx, workers)
 }
 
 // ended prints the result of a run that had ended before it was resumed.

@@ -41,23 +41,24 @@ func (s runSettings) asked() runSettings {
 
 // searchRun is one search about to run.
 type searchRun struct {
-	config  runSettings
-	run     *search.Run
-	task    *problem.Problem
-	host    search.Host // what measures, beside the clocks
-	loaded  loaded
-	level   unit.Level
-	given   []plan.Decision // of the plan files of --from
-	methods []search.Method
-	memory  *search.Memory   // of an earlier run; nil for a new one
-	before  float64          // seconds that had passed in it
-	done    *report.Search   // the result of an earlier run that had ended
-	gpus    *localGPUs       // nil where the search does not measure on GPUs here
-	torch   *python.Process  // nil where it does not measure by PyTorch
-	cache   *session.Cache   // nil before it is opened
-	page    *web.Plan        // the best plan and its step; nil before it is written
-	divided []strategies.Row // ways to divide the batch, of so many samples
-	batch   int64
+	config   runSettings
+	run      *search.Run
+	task     *problem.Problem
+	host     search.Host // what measures, beside the clocks
+	loaded   loaded
+	level    unit.Level
+	given    []plan.Decision // of the plan files of --from
+	methods  []search.Method
+	memory   *search.Memory   // of an earlier run; nil for a new one
+	before   float64          // seconds that had passed in it
+	done     *report.Search   // the result of an earlier run that had ended
+	gpus     *localGPUs       // nil where the search does not measure on GPUs here
+	torch    *python.Process  // nil where it does not measure by PyTorch
+	cache    *session.Cache   // nil before it is opened
+	page     *web.Plan        // the best plan and its step; nil before it is written
+	divided  []strategies.Row // ways to divide the batch, of so many samples
+	batch    int64
+	robustly *robust.Config // what steps are judged by; nil: the machine as it is
 	// restricted is the program of --for; nil: none is named.
 	restricted *restriction
 }
@@ -171,6 +172,7 @@ func (s *searchRun) assemble(c *console, l loaded, m *hw.Machine, f *searchFlags
 	}
 	if how.Robust != nil {
 		how.Robust.Error = verdict.ErrorOf(l.Source, m).Share
+		s.robustly = how.Robust
 	}
 	if s.level, err = unit.ParseLevel(k.Granularity); err != nil {
 		return usage(err)
