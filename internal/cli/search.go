@@ -251,7 +251,8 @@ func (f *searchFlags) setRuntime(cmd *cobra.Command) error {
 	return nil
 }
 
-// search runs what has been prepared, writes the run and prints the result.
+// search runs what has been prepared, writes the run and prints the result. Where it cannot
+// begin, it leaves no folder of a new run: the same command has it again.
 func (c *console) search(ctx context.Context, s *searchRun, f *searchFlags) error {
 	if s.done != nil { // the run to resume had ended
 		return c.ended(s, f)
@@ -259,13 +260,13 @@ func (c *console) search(ctx context.Context, s *searchRun, f *searchFlags) erro
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	workers, err := c.openHub(ctx, &f.Hub, s)
-	if err != nil {
-		return err
-	}
 	defer workers.close()
-	measured, err := c.openMeasuring(ctx, s, workers, stop)
+	var measured *measuring
+	if err == nil {
+		measured, err = c.openMeasuring(ctx, s, workers, stop)
+	}
 	if err != nil {
-		return err
+		return errors.Join(err, s.discard())
 	}
 	if !c.quiet {
 		fmt.Fprintf(c.err, "%7.1f s  %s: %s, %s; %s, %s; run folder %s\n", c.clock(), s.task.Graph.Name(), words.Count(s.task.Graph.NumOps(), "op", "ops"),
@@ -413,17 +414,20 @@ func (c *console) sayHowToRun(s *searchRun) {
 	c.say("to run the plan (docs/%s.md):\n  placer export %s \\\n     --machine %s \\\n     --plan %s \\\n     --to %s", page, s.config.graphFlags.line(), s.run.Path(search.MachineFile), s.run.Path(search.PlanFile), form)
 }
 
-// newRunFolder makes the folder of a new run: dir, or the first free one of its
-// default names.
-func newRunFolder(dir, name string) (*search.Run, error) {
-	if dir != "" {
-		return search.CreateRun(dir)
+// newRunFolder makes a new run in the folder dir, or in the first free one of its default
+// names. made reports whether the folder was not there before.
+func newRunFolder(dir, name string) (run *search.Run, made bool, err error) {
+	if dir == "" {
+		dir, err = freeFolder(name)
+		made = true
+	} else if _, missing := os.Stat(dir); errors.Is(missing, fs.ErrNotExist) {
+		made = true
 	}
-	dir, err := freeFolder(name)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	return search.CreateRun(dir)
+	run, err = search.CreateRun(dir)
+	return run, made, err
 }
 
 // freeFolder makes the folder runs/name, numbered if that is taken.

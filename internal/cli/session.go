@@ -43,6 +43,7 @@ func (s runSettings) asked() runSettings {
 type searchRun struct {
 	config   runSettings
 	run      *search.Run
+	made     bool // its folder is new
 	task     *problem.Problem
 	host     search.Host // what measures, beside the clocks
 	loaded   loaded
@@ -77,6 +78,14 @@ func (s *searchRun) close() {
 	if s.run != nil {
 		s.run.Close()
 	}
+}
+
+// discard removes the run, unless it was there before.
+func (s *searchRun) discard() error {
+	if s.memory != nil { // of a run that is resumed
+		return nil
+	}
+	return s.run.Discard(s.made)
 }
 
 // prepare loads what the settings name and makes or opens the run folder. Nothing
@@ -130,7 +139,7 @@ func (c *console) begin(ctx context.Context, s *searchRun, f *searchFlags, devic
 	}
 	s.config.MachineAssumed = assumed || s.config.MachineAssumed
 	name := fmt.Sprintf("%s-%s-%d", fileName(l.Graph.Name()), fileName(m.Name), f.Seed)
-	if s.run, err = newRunFolder(f.out, name); err != nil {
+	if s.run, s.made, err = newRunFolder(f.out, name); err != nil {
 		return err
 	}
 	return s.writeInputs()
