@@ -207,7 +207,7 @@ func (x *Cases) Trial(ctx context.Context, cell compare.Cell) (t compare.Trial, 
 		if ctx.Err() != nil {
 			return t, ctx.Err()
 		}
-		t.Skipped = strings.TrimPrefix(strings.Join(strings.Split(strings.TrimSpace(err.Error()), "\n"), "; "), cell.Method+": ")
+		t.Skipped = whySkipped(err, cell.Method)
 		return t, nil
 	}
 	d := plan.Decision{Device: out.Device, Priority: out.Priority}
@@ -227,6 +227,11 @@ func (x *Cases) Trial(ctx context.Context, cell compare.Cell) (t compare.Trial, 
 	}
 	t.Improvements = recorder.Improvements()
 	return t, nil
+}
+
+// whySkipped is why a method came to no placement, on one line and without its name.
+func whySkipped(err error, method string) string {
+	return strings.TrimPrefix(strings.Join(strings.Split(strings.TrimSpace(err.Error()), "\n"), "; "), method+": ")
 }
 
 // companions returns the problems of the cases beside e, as far as they can be
