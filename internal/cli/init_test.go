@@ -164,4 +164,7 @@ func TestFileNames(t *testing.T) {
 	if got := fileNames(ms); !slices.Equal(got, []string{"box-1", "box-1.2", "---", "---.2"}) {
 		t.Errorf("files begin with %q", got)
 	}
+	if got := fileName(strings.Repeat("é", 300)); len(got) != longestName {
+		t.Errorf("a name of 300 letters is %q", got)
+	}
 }

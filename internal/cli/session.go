@@ -283,14 +283,20 @@ func (s *searchRun) writeInputs() error {
 	return s.run.WriteJSON(search.ConfigFile, settings{Format: runFormat, runSettings: s.config})
 }
 
-// fileName returns s with what does not belong in file names replaced.
+// longestName is how long the name of a graph or a machine is in names of files: a run folder has
+// both, and systems take 255 bytes.
+const longestName = 100
+
+// fileName returns s with what does not belong in file names replaced, its beginning where it is
+// long.
 func fileName(s string) string {
-	return strings.Map(func(r rune) rune {
+	s = strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '.' || r == '_' {
 			return r
 		}
 		return '-'
 	}, s)
+	return s[:min(len(s), longestName)]
 }
 
 // resume opens the run in f.resume and loads again what it was about.
