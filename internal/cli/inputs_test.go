@@ -265,6 +265,18 @@ func TestStoppedAnswers(t *testing.T) {
 	}
 }
 
+// A comparison of strategies that is stopped says in its document that rows are missing.
+func TestStoppedStrategies(t *testing.T) {
+	console, out, log := realClock(nil)
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	code := console.run(ctx, []string{"strategies", "--workload", "rnnlm:layers=2,unroll=3", "--gpus", "2", "--evaluations", "5", "-q", "--json"})
+	var doc report.Strategies
+	if err := json.Unmarshal([]byte(out.String()), &doc); err != nil || code != exitInterrupted || !doc.Interrupted {
+		t.Errorf("exit %d, %v: %s%s", code, err, out, log)
+	}
+}
+
 // A fit that is stopped does not say that nothing fits.
 func TestStoppedFit(t *testing.T) {
 	console, _, log := realClock(nil)
