@@ -219,6 +219,22 @@ func TestResumedRobustSearch(t *testing.T) {
 	}
 }
 
+// A robust search that is stopped while it looks at the machine as it is writes the best plan that it has.
+func TestStoppedRobustSearch(t *testing.T) {
+	t.Chdir(t.TempDir())
+	console, _, log := realClock(nil)
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	time.AfterFunc(2*time.Second, stop)
+	code := console.run(ctx, []string{"search", "-q", "--workload", "rnnlm:layers=2,unroll=3", "--gpus", "2", "--robust", "p95", "--methods", "human,anneal", "--budget", "10m", "--out", "run"})
+	if doc := result(t, "run"); code != exitInterrupted || !doc.Interrupted || doc.Best.Method != methods.GivenName || !doc.Best.Feasible || doc.Robust == nil {
+		t.Errorf("exit %d, interrupted %v, best %+v: %s", code, doc.Interrupted, doc.Best, log)
+	}
+	if text := log.String(); !strings.Contains(text, "placer search --resume run") {
+		t.Errorf("it says %s", text)
+	}
+}
+
 // What a search finds for a program is in its document.
 func TestRestrictedIsReported(t *testing.T) {
 	dir := t.TempDir()

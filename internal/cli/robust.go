@@ -96,10 +96,28 @@ func (c *console) searchNominal(ctx context.Context, s *searchRun, how search.Co
 			r.plans = append(r.plans, candidate{methods.GivenName, d})
 		}
 	}
+	if ctx.Err() != nil {
+		plans = plans[:1] // of which judgeStopped makes what is left
+	}
 	s.startFrom(plans)
 	s.methods[0].Note = "for the machine as it is"
 	r.first = found.Evaluations
 	return how, r, nil
+}
+
+// judgeStopped judges by the quantile the best plan for the machine as it is, where the search was
+// stopped before it had any other. The run remembers nothing of it: resumed, it begins again.
+func (c *console) judgeStopped(ctx context.Context, s *searchRun, how search.Config, host search.Host) (*search.Result, error) {
+	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	how.Fewer = false
+	host.Memory, host.Observe = nil, func(e search.Event) error {
+		if e.What == search.Ended {
+			stop()
+		}
+		return nil
+	}
+	return search.Search(ctx, s.task, s.methods[:1], how, host)
 }
 
 // searchAsIs searches on the machine as it is, and returns the last bests of each method

@@ -291,7 +291,12 @@ func (c *console) search(ctx context.Context, s *searchRun, f *searchFlags) erro
 		robust.remember(e)
 		return s.run.Observe(e)
 	}
-	found, err := search.Search(ctx, s.task, s.methods, how, host)
+	var found *search.Result
+	if robust != nil && robust.first > 0 && ctx.Err() != nil {
+		found, err = c.judgeStopped(ctx, s, how, host)
+	} else {
+		found, err = search.Search(ctx, s.task, s.methods, how, host)
+	}
 	show.close()
 	if err == nil && robust != nil {
 		found.Evaluations += robust.first
