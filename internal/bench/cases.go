@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"sync"
@@ -65,8 +66,45 @@ func SameInputs(j *compare.Journal, load Loader) Loader {
 		if err != nil {
 			return s, m, err
 		}
-		return s, m, j.SameInputs(compare.Inputs{Case: c.Name(), Graph: s.Graph.Hash(), Machine: m.Hash(), Times: times})
+		predicted, err := predictions(s, m)
+		if err != nil {
+			return s, m, err
+		}
+		return s, m, j.SameInputs(compare.Inputs{Case: c.Name(), Graph: s.Graph.Hash(), Machine: m.Hash(), Times: times, Predicted: predicted})
 	}
+}
+
+// predictions are seconds by which one version of the cost model and of the simulator is told
+// from another: of all ops on every device, and the step of ops dealt out among the devices, as
+// they come and with an order and fusion of their own.
+func predictions(s problem.Source, m *hw.Machine) ([]float64, error) {
+	x, _, err := problem.Simulator(s, m, problem.Options{})
+	if err != nil {
+		return nil, err
+	}
+	n, d := s.Graph.NumOps(), m.NumDevices()
+	all := 0.0
+	for on := range d {
+		for _, t := range x.OpSeconds(on) {
+			if !math.IsInf(t, 1) { // it cannot run there
+				all += t
+			}
+		}
+	}
+	dealt := plan.Decision{Device: make([]uint8, n)}
+	ordered := plan.Decision{Device: dealt.Device, Priority: make([]int32, n), Fusion: make([]uint8, n)}
+	for i := range n {
+		dealt.Device[i] = uint8(i % d)
+		ordered.Priority[i] = int32(n - 1 - i)
+		ordered.Fusion[i] = uint8(1 + i%3)
+	}
+	of := []float64{all}
+	for _, p := range []plan.Decision{dealt, ordered} {
+		if v := x.Evaluate(p).Value; !math.IsInf(v, 0) && !math.IsNaN(v) { // an op cannot run where it is dealt
+			of = append(of, v)
+		}
+	}
+	return of, nil
 }
 
 // timesHash identifies the op times that the file of s brings; empty where it brings none.
@@ -207,7 +245,7 @@ func (x *Cases) Trial(ctx context.Context, cell compare.Cell) (t compare.Trial, 
 		if ctx.Err() != nil {
 			return t, ctx.Err()
 		}
-		t.Skipped = strings.TrimPrefix(strings.Join(strings.Split(strings.TrimSpace(err.Error()), "\n"), "; "), cell.Method+": ")
+		t.Skipped = whySkipped(err, cell.Method)
 		return t, nil
 	}
 	d := plan.Decision{Device: out.Device, Priority: out.Priority}
@@ -227,6 +265,11 @@ func (x *Cases) Trial(ctx context.Context, cell compare.Cell) (t compare.Trial, 
 	}
 	t.Improvements = recorder.Improvements()
 	return t, nil
+}
+
+// whySkipped is why a method came to no placement, on one line and without its name.
+func whySkipped(err error, method string) string {
+	return strings.TrimPrefix(strings.Join(strings.Split(strings.TrimSpace(err.Error()), "\n"), "; "), method+": ")
 }
 
 // companions returns the problems of the cases beside e, as far as they can be
@@ -326,7 +369,7 @@ func (x *Cases) bound(ctx context.Context, e *caseEntry, p *problem.Problem) flo
 	}
 	b, ok := e.tight[p.Tasks]
 	if !ok {
-		p.Tighten(ctx)
+		p.Tighten(ctx, 1)
 		b = p.Bound
 		e.tight[p.Tasks] = b
 	}

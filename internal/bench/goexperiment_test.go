@@ -90,6 +90,32 @@ func TestGoBenches(t *testing.T) {
 	}
 }
 
+// TestGoBenchOfFewEvaluations: a method whose budget is too small for a placement is unavailable, and
+// the others end.
+func TestGoBenchOfFewEvaluations(t *testing.T) {
+	g := GOFigure6()
+	m := g.Matrix
+	m.Format, m.Evaluations, m.Seeds = compare.MatrixFormat, 2, []uint64{1}
+	m.Cases = []compare.Case{{Workload: "rnnlm:layers=2,unroll=3", GPU: "v100", GPUs: 2}}
+	j, whole, err := OpenJournal(filepath.Join(t.TempDir(), "few"), &m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
+	if _, err := Run(t.Context(), &m, whole, j, 1, g.Trials(&m, builtIn, still), g.Tables, Host{Log: func(string, ...any) {}}); err != nil {
+		t.Fatal(err)
+	}
+	skipped := 0
+	for _, x := range j.Trials() {
+		if x.Skipped != "" {
+			skipped++
+		}
+	}
+	if n := len(j.Trials()); n != len(m.Methods) || skipped == 0 || skipped == n {
+		t.Errorf("%d of %d trials have no placement", skipped, n)
+	}
+}
+
 // TestCasesAreReleased: a case is let go when its last trial has ended, though some ended in
 // an earlier run.
 func TestCasesAreReleased(t *testing.T) {

@@ -57,7 +57,7 @@ func (b *goTrials) Trial(ctx context.Context, cell compare.Cell) (t compare.Tria
 		if ctx.Err() != nil {
 			return t, ctx.Err()
 		}
-		return t, err
+		return compare.Trial{Kind: kind, Seconds: a.clock(), Skipped: whySkipped(err, cell.Method)}, nil
 	}
 	if err := (&plan.Plan{Decision: d}).Check(a.task.Graph, a.task.Machine); err != nil {
 		return t, fmt.Errorf("method %s broke its contract: %w", cell.Method, err)
@@ -176,7 +176,9 @@ func (a *attempt) learn(tasks plan.Tasks, given plan.Decision, parts int) (plan.
 func (a *attempt) decide(method plan.Placer, tasks plan.Tasks, given plan.Decision, factor, parts int) (plan.Decision, error) {
 	p := a.problem()
 	p.Tasks, p.Decision, p.Budget = tasks, given, a.budget
-	p.Budget.Evaluations = p.Budget.Evaluations * factor / parts
+	if n := p.Budget.Evaluations; n > 0 { // 0 does not bound
+		p.Budget.Evaluations = max(1, n*factor/parts)
+	}
 	p.Budget.Seconds = p.Budget.Seconds * float64(factor) / float64(parts)
 	before := a.spent
 	p.Report = func(x plan.Progress) {

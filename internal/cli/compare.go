@@ -130,6 +130,9 @@ func (c *console) openComparison(cmd *cobra.Command, f *compareFlags) (*compare.
 		}
 		return resumeComparison(f.resume)
 	}
+	if slices.Contains(append(slices.Clone(f.Graphs), f.Machines...), "-") {
+		return nil, nil, usagef("compare reads graphs and machines when their trials begin, and again where it is resumed: name files, not -")
+	}
 	f.Named = cmd.Flags().Changed("gpu") || len(f.Machines) > 0
 	f.Workloads, f.Seconds = splitWorkloads(f.workloads), f.seconds.Seconds()
 	if f.forTarget != "" {

@@ -77,7 +77,7 @@ func (c *console) finetuneCommand() *cobra.Command {
 }
 
 func (c *console) finetune(ctx context.Context, f *finetuneFlags) error {
-	policy, err := loadPolicy(f.policy)
+	policy, err := c.loadPolicy(f.policy)
 	if err != nil {
 		return err
 	}

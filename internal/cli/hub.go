@@ -80,9 +80,9 @@ func (x *workerPool) connect(ctx context.Context, c *console, f *hubSettings) (e
 		config.Disk = true
 	} else {
 		if x.store, err = os.MkdirTemp("", "placer-hub-"); err != nil {
-			return err
+			return fmt.Errorf("a folder for the hub's jobs in %s (TMPDIR): %w", os.TempDir(), err)
 		}
-		if x.hub, err = dispatch.StartHub(dispatch.HubConfig{Listen: f.Address, Keys: f.Keys, Store: x.store}); err != nil {
+		if x.hub, err = dispatch.StartHub(dispatch.HubConfig{Listen: f.Address, Keys: f.Keys, Now: c.now(), Store: x.store}); err != nil {
 			return err
 		}
 		a = dispatch.Address{Hub: x.hub}

@@ -204,3 +204,36 @@ func TestWrongKey(t *testing.T) {
 	}
 	good.Process.Signal(syscall.SIGTERM)
 }
+
+// TestNoRunWithoutItsHub: a search whose hub cannot be had leaves no folder, and one that was there
+// empty; the same command runs when it can.
+func TestNoRunWithoutItsHub(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.Mkdir("mine", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	config := settingsText(t, `{"format": "placer run 1", "hub": {"address": "127.0.0.1:0", "keys": "none"}}`)
+	search := []string{"search", "-q", "--workload", smallGraph, "--gpus", "2", "--methods", "single", "--evaluations", "1"}
+	for _, out := range []string{"", "new", "mine"} {
+		args := search
+		if out != "" {
+			args = append(slices.Clone(search), "--out", out)
+		}
+		if code, _, says := runHere(append(args, "--config", config)...); code != exitFailed || !strings.Contains(says, "none") {
+			t.Fatalf("--out %q: exit %d: %s", out, code, says)
+		}
+		for _, left := range []string{"runs/*", "new", "mine/*"} {
+			if found, _ := filepath.Glob(left); len(found) > 0 {
+				t.Errorf("--out %q left %v", out, found)
+			}
+		}
+		if _, err := os.Stat("mine"); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, out := range []string{"new", "mine"} {
+		if code, _, says := runHere(append(search, "--out", out)...); code != 0 {
+			t.Errorf("--out %q without a hub: exit %d: %s", out, code, says)
+		}
+	}
+}

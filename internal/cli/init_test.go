@@ -3,11 +3,13 @@ package cli
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"placer/hw"
 	"placer/hw/nvml"
+	"placer/placer/verdict"
 )
 
 // TestInit: a machine file by names and from what lspci says, that every command takes.
@@ -150,5 +152,19 @@ func TestVerdictOfUnequalDevices(t *testing.T) {
 	out = command(t, []string{"verdict", "--workload", "rnnlm:layers=1,unroll=2", "--machine", "mixed.json", "--machine", "mixed.json", "-q"})
 	if !strings.Contains(out, `machine mixed is named twice; of two files with this name, change "name" in one`) {
 		t.Error(out)
+	}
+}
+
+// TestFileNames: machines whose names file names cannot tell apart have files of their own.
+func TestFileNames(t *testing.T) {
+	var ms []verdict.Machine
+	for _, name := range []string{"box 1", "box-1", "服务器", "机器人"} {
+		ms = append(ms, verdict.Machine{Machine: &hw.Machine{Name: name}})
+	}
+	if got := fileNames(ms); !slices.Equal(got, []string{"box-1", "box-1.2", "---", "---.2"}) {
+		t.Errorf("files begin with %q", got)
+	}
+	if got := fileName(strings.Repeat("é", 300)); len(got) != longestName {
+		t.Errorf("a name of 300 letters is %q", got)
 	}
 }

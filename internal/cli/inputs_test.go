@@ -17,6 +17,7 @@ import (
 	"placer/graph/formats/times"
 	"placer/internal/fsx"
 	"placer/internal/report"
+	"placer/placer/methods"
 	"placer/placer/pretrained"
 )
 
@@ -194,6 +195,19 @@ func TestResumedRobustSearch(t *testing.T) {
 		return doc.Evaluations, string(read(t, "run", "plan.json"))
 	}
 	evaluations, plan := figures()
+	doc := result(t, "run")
+	if r := doc.Robust; r == nil || r.Quantile != 0.95 || r.Machines != 50 || r.Error <= 0 {
+		t.Errorf("the document does not say what its step times are: %+v", r)
+	}
+	if doc.BestRule == nil || doc.BestRule.Method == methods.GivenName || doc.Given == nil || doc.Given.Method != methods.GivenName {
+		t.Errorf("held against the rule %+v and the plans for the machine as it is, %+v", doc.BestRule, doc.Given)
+	}
+	if !(doc.LowerBound > 0 && doc.LowerBound <= doc.UnfusedBound && doc.LowerBound < doc.Best.StepTime) {
+		t.Errorf("bounds %v and %v of a step of %v", doc.LowerBound, doc.UnfusedBound, doc.Best.StepTime)
+	}
+	if page := string(read(t, "run", "report.html")); !strings.Contains(page, "the timeline is of the machine as it is") {
+		t.Error("the page does not say which step it shows")
+	}
 	if err := os.Remove("run/result.json"); err != nil { // as before the end
 		t.Fatal(err)
 	}
@@ -202,6 +216,22 @@ func TestResumedRobustSearch(t *testing.T) {
 	}
 	if n, p := figures(); n != evaluations || p != plan {
 		t.Errorf("%d evaluations after a kill, %d without; the same plan: %v", n, evaluations, p == plan)
+	}
+}
+
+// A robust search that is stopped while it looks at the machine as it is writes the best plan that it has.
+func TestStoppedRobustSearch(t *testing.T) {
+	t.Chdir(t.TempDir())
+	console, _, log := realClock(nil)
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	time.AfterFunc(2*time.Second, stop)
+	code := console.run(ctx, []string{"search", "-q", "--workload", "rnnlm:layers=2,unroll=3", "--gpus", "2", "--robust", "p95", "--methods", "human,anneal", "--budget", "10m", "--out", "run"})
+	if doc := result(t, "run"); code != exitInterrupted || !doc.Interrupted || doc.Best.Method != methods.GivenName || !doc.Best.Feasible || doc.Robust == nil {
+		t.Errorf("exit %d, interrupted %v, best %+v: %s", code, doc.Interrupted, doc.Best, log)
+	}
+	if text := log.String(); !strings.Contains(text, "placer search --resume run") {
+		t.Errorf("it says %s", text)
 	}
 }
 
@@ -248,6 +278,18 @@ func TestStoppedAnswers(t *testing.T) {
 			t.Errorf("%v: exit %d: %s", args, code, log)
 		}
 		stop()
+	}
+}
+
+// A comparison of strategies that is stopped says in its document that rows are missing.
+func TestStoppedStrategies(t *testing.T) {
+	console, out, log := realClock(nil)
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	code := console.run(ctx, []string{"strategies", "--workload", "rnnlm:layers=2,unroll=3", "--gpus", "2", "--evaluations", "5", "-q", "--json"})
+	var doc report.Strategies
+	if err := json.Unmarshal([]byte(out.String()), &doc); err != nil || code != exitInterrupted || !doc.Interrupted {
+		t.Errorf("exit %d, %v: %s%s", code, err, out, log)
 	}
 }
 

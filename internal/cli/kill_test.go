@@ -239,6 +239,52 @@ func TestInterruptedSaysSo(t *testing.T) {
 	}
 }
 
+// TestHangupIsWritten: a search whose terminal or connection ends writes what it has, and one that
+// was started by nohup goes on.
+func TestHangupIsWritten(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	cmd, _, stderr := until(t, dir, "run/state/random-best.json", false, append(searchArgs, "run", "--budget", "1h")...)
+	if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	if code := exitOf(cmd.Wait()); code != exitInterrupted || !strings.Contains(stderr.String(), "--resume run") {
+		t.Errorf("exit %d, want %d; stderr:\n%s", code, exitInterrupted, stderr)
+	}
+	whole(t, filepath.Join(dir, "run"))
+
+	cmd, _, stderr = program(t, dir, append(searchArgs, "on", "--evaluations", "20000")...)
+	cmd.Args = append([]string{"sh", "-c", `trap "" HUP; exec "$@"`, "sh", cmd.Path}, cmd.Args[1:]...)
+	cmd.Path = "/bin/sh"
+	cmd.Env = append(cmd.Env, watchFor+"=on/state/random-best.json")
+	startSaying(t, cmd)()
+	if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("%v\n%s", err, stderr)
+	}
+}
+
+// TestProgressThatNobodyReads: a search whose stderr is a pipe that nobody reads any more ends as
+// any other.
+func TestProgressThatNobodyReads(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Close()
+	defer w.Close()
+	cmd, stdout, _ := program(t, dir, "search", "--workload", "rnnlm:layers=2,unroll=3", "--gpus", "2", "--methods", "human,single", "--evaluations", "1", "--out", "run")
+	cmd.Stderr = w
+	if code := exitOf(cmd.Run()); code != 0 || !strings.Contains(stdout.String(), "human") {
+		t.Errorf("exit %d: %s", code, stdout)
+	}
+	read(t, dir, "run/report.html")
+}
+
 // TestInterruptedRunIsWritten sends Ctrl-C to a search: it writes the best so far
 // and says so.
 func TestInterruptedRunIsWritten(t *testing.T) {

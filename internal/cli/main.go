@@ -6,12 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"os/signal"
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -54,7 +52,8 @@ func newConsole(stdin io.Reader, stdout, stderr io.Writer) *console {
 // main runs a command until it ends or a signal stops it.
 func (c *console) main(args []string) int {
 	ignoreFileLimit()
-	signalled, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	c.err = steady(c.err)
+	signalled, stop := signal.NotifyContext(context.Background(), endingSignals()...)
 	defer stop()
 	// The program's own context is cancelled as any is: what signal it was is nobody's cause.
 	ctx, cancel := context.WithCancel(context.Background())

@@ -74,7 +74,7 @@ func (c *console) pipeline(f *pipelineFlags) error {
 	}
 	c.tell(l)
 	if l.file.Profile == nil {
-		return usagef("%s is no PipeDream profile", f.graph)
+		return usagef("%s is no PipeDream profile", inputName(f.graph))
 	}
 	p, err := f.Run(l.file.Profile, f.graph)
 	if err != nil {

@@ -32,7 +32,7 @@ type placeFlags struct {
 
 func (f *placeFlags) add(cmd *cobra.Command) {
 	f.inputFlags.add(cmd.Flags())
-	cmd.Flags().StringVar(&f.policy, "policy", builtIn, "policy file, or "+builtIn)
+	cmd.Flags().StringVar(&f.policy, "policy", builtIn, "policy `FILE`, or "+builtIn+"; - reads stdin")
 	cmd.Flags().StringVar(&f.scheduler, "scheduler", string(problem.CriticalPath), "order in which a device runs its ready ops: critical-path or fifo")
 	cmd.Flags().StringVarP(&f.output, "output", "o", "", "write the best plan to this file; - writes it to stdout instead of the table")
 	cmd.Flags().Uint64Var(&f.seed, "seed", 1, "seed of every random choice")
@@ -40,7 +40,7 @@ func (f *placeFlags) add(cmd *cobra.Command) {
 }
 
 func (f *placeFlags) check(cmd *cobra.Command) error {
-	if err := f.inputFlags.check(cmd); err != nil {
+	if err := f.inputFlags.check(cmd, f.policy); err != nil {
 		return err
 	}
 	if err := bench.CheckOptions(&problem.Options{Scheduler: problem.Scheduler(f.scheduler)}); err != nil {
@@ -68,15 +68,15 @@ func (c *console) placeCommand() *cobra.Command {
 			"the policy was trained and measured on.",
 		Example: "  placer place --workload gnmt8 --gpus 8 -o plan.json\n  placer place --graph model.onnx --train adam --gpus 4 --samples 64\n  placer place --card",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			policy, err := loadPolicy(f.policy)
-			if err != nil {
-				return err
-			}
 			if err := f.check(cmd); err != nil {
 				return err
 			}
+			policy, err := c.loadPolicy(f.policy)
+			if err != nil {
+				return err
+			}
 			if f.card {
-				return c.print(f.json, cardOf(f.policy, policy))
+				return c.print(f.json, cardOf(inputName(f.policy), policy))
 			}
 			return c.place(cmd.Context(), &f, policy)
 		},
@@ -107,10 +107,18 @@ func (f *zeroShotFlags) check(cmd *cobra.Command) error {
 // state too, are read as policies.
 const maxPolicy = 1 << 30
 
-// loadPolicy reads a policy file, which gzip may have compressed, or the policy that the program carries.
-func loadPolicy(name string) (*sequential.Policy, error) {
-	if name == builtIn {
+// loadPolicy reads a policy file, which gzip may have compressed, from stdin for "-", or the policy
+// that the program carries.
+func (c *console) loadPolicy(name string) (*sequential.Policy, error) {
+	switch name {
+	case builtIn:
 		return pretrained.Policy()
+	case "-":
+		data, err := fsx.Read(c.in, stdin, maxPolicy)
+		if err != nil {
+			return nil, err
+		}
+		return sequential.Read(data, stdin)
 	}
 	data, err := fsx.ReadFile(name, maxPolicy)
 	if err != nil {
@@ -157,7 +165,7 @@ func (c *console) expert(ctx context.Context, f *placeFlags) (*plan.Problem, *pl
 // placedDocument is the document on p, of features w, with the human expert's row.
 func placedDocument(f *placeFlags, policy *sequential.Policy, p *plan.Problem, expert *plan.Outcome, w *sequential.Features) *report.Placed {
 	return &report.Placed{
-		Format: report.PlacedFormat, Graph: report.IdentifyGraph(p.Graph), Machine: report.IdentifyMachine(p.Machine), Policy: f.policy,
+		Format: report.PlacedFormat, Graph: report.IdentifyGraph(p.Graph), Machine: report.IdentifyMachine(p.Machine), Policy: inputName(f.policy),
 		Distance: policy.Distance(w), Reach: policy.Limit(), Human: expert.Score.Value, HumanFits: expert.Score.Feasible(),
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"placer/internal/report"
+	"placer/placer/pretrained"
 	"placer/plan"
 )
 
@@ -46,5 +47,30 @@ func TestTunedIsNotBehindTheExpert(t *testing.T) {
 		if got.method != c.method || got.Device[0] != c.device || (doc.Note != "") != (c.method == "human") || len(doc.Rows) != 1 || doc.Rows[0].StepTime != c.seconds {
 			t.Errorf("%s: %+v, document %+v", c.name, got, doc)
 		}
+	}
+}
+
+// TestPolicyFromStdin: a policy is read from stdin, and a damaged one is not.
+func TestPolicyFromStdin(t *testing.T) {
+	policy, err := pretrained.Policy()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file bytes.Buffer
+	if err := policy.Write(&file); err != nil {
+		t.Fatal(err)
+	}
+	card := func(data []byte) (code int, stdout, stderr string) {
+		var out, err bytes.Buffer
+		c := newConsole(bytes.NewReader(data), &out, &err)
+		return c.run(t.Context(), []string{"place", "--card", "--policy", "-"}), out.String(), err.String()
+	}
+	if code, out, says := card(file.Bytes()); code != 0 || !strings.HasPrefix(out, "policy stdin: ") {
+		t.Errorf("exit %d: %s%s", code, out, says)
+	}
+	damaged := bytes.Clone(file.Bytes())
+	damaged[len(damaged)-9] ^= 1
+	if code, _, says := card(damaged); code != exitFailed || !strings.Contains(says, "stdin: safetensors: the file is damaged") {
+		t.Errorf("a damaged policy: exit %d: %s", code, says)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -21,6 +22,7 @@ import (
 type replanFlags struct {
 	inputFlags
 	plan, maxMove, output string
+	lost                  []string // names of devices
 	budget                time.Duration
 	evaluations           int
 	seed                  uint64
@@ -33,10 +35,11 @@ func (c *console) replanCommand() *cobra.Command {
 		Use:   "replan",
 		Short: "Adapt a plan to a machine that changed, moving few bytes",
 		Long: "replan changes a plan for a machine that has lost devices, or whose devices or links\n" +
-			"have slowed. Devices are matched by name. At most --max-move bytes of weights and\n" +
-			"optimizer state go to devices that did not hold them. What was on a lost device\n" +
-			"counts, as it has to be loaded again.",
-		Example: "  placer replan --workload llama --plan old.json --machine seven.json --max-move 2GB -o new.json",
+			"have slowed. --lost names those that are gone of the machine that the plan was made\n" +
+			"for; of another machine file devices are matched by name. At most --max-move bytes of\n" +
+			"weights and optimizer state go to devices that did not hold them. What was on a lost\n" +
+			"device counts, as it has to be loaded again.",
+		Example: "  placer replan --workload llama --plan old.json --machine box.json --lost gpu:3 -o new.json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := f.check(cmd); err != nil {
 				return err
@@ -46,6 +49,7 @@ func (c *console) replanCommand() *cobra.Command {
 	}
 	f.add(cmd.Flags())
 	cmd.Flags().StringVar(&f.plan, "plan", "", "`FILE` of the old plan; - reads stdin")
+	cmd.Flags().StringSliceVar(&f.lost, "lost", nil, "`DEVICES` of the machine that are gone, by name, as gpu:3")
 	cmd.Flags().StringVar(&f.maxMove, "max-move", "", "most bytes to move, as 2GB, or 0; any number without it")
 	cmd.Flags().DurationVar(&f.budget, "budget", 30*time.Second, "`TIME` of the search")
 	cmd.Flags().IntVar(&f.evaluations, "evaluations", 0, "evaluations of the search instead of --budget, for the same plan on every host")
@@ -92,6 +96,9 @@ func (f *replanFlags) limit() (units.Bytes, error) {
 func (c *console) replan(ctx context.Context, f *replanFlags) error {
 	l, m, err := c.load(&f.inputFlags)
 	if err != nil {
+		return err
+	}
+	if m, err = without(m, f.lost); err != nil {
 		return err
 	}
 	old, err := c.readPlan(f.plan)
@@ -148,6 +155,30 @@ func (c *console) replan(ctx context.Context, f *replanFlags) error {
 		return tooMuch(o.Score)
 	}
 	return nil
+}
+
+// without returns m without the devices of these names.
+func without(m *hw.Machine, names []string) (*hw.Machine, error) {
+	var keep []int
+	var there []string
+	for k, d := range m.Devices {
+		there = append(there, d.Name)
+		if !slices.Contains(names, d.Name) {
+			keep = append(keep, k)
+		}
+	}
+	for _, name := range names {
+		if !slices.Contains(there, name) {
+			return nil, usagef("--lost %s: machine %s has no such device; it has %s", name, m.Name, strings.Join(there, ", "))
+		}
+	}
+	switch len(keep) {
+	case 0:
+		return nil, usagef("--lost names every device of machine %s", m.Name)
+	case m.NumDevices():
+		return m, nil
+	}
+	return m.Keep(keep), nil
 }
 
 // fitsGraph reports what keeps the plan in f from being one for g, on whatever machine.

@@ -128,7 +128,7 @@ func (c *console) writeReport(s *searchRun) (path string, err error) {
 // simulator's error, doc the result of the search or nil.
 func newPage(g *graph.Graph, m *hw.Machine, p *plan.Plan, r *sim.Result, over error, doc *report.Search) *web.Plan {
 	x := &web.Plan{Graph: g, Machine: m, Result: r, Search: doc}
-	if doc != nil && doc.Objective.Normal() == plan.Step {
+	if doc != nil && doc.Objective.Normal() == plan.Step && doc.Robust == nil {
 		x.Bound = doc.LowerBound
 	}
 	x.Simulation = report.Simulate(g, m, p, r, &sim.Bound{Seconds: units.Seconds(x.Bound)}, over)
@@ -221,7 +221,24 @@ func (c *console) simulatePlan(dir, planPath string, doc *report.Search) (*web.P
 	if err != nil && !errors.As(err, &over) {
 		return nil, err
 	}
-	return newPage(l.Graph, m, p, r, err, doc), nil
+	x := newPage(l.Graph, m, p, r, err, doc)
+	if doc != nil && k.Robust == "" && !k.measures() && k.Objective.Normal() == plan.Step {
+		if says := otherStep(doc.Best.StepTime, float64(r.Makespan)); says != "" {
+			c.note("%s", says)
+			x.Notes = append(x.Notes, says)
+		}
+	}
+	return x, nil
+}
+
+// otherStep says that a run has another step for its plan, then, than is predicted now, as by
+// another version of the cost model; empty where it has the same.
+func otherStep(then, now float64) string {
+	const rounding = 1e-6 // of another kind of processor
+	if math.Abs(now-then) <= rounding*then {
+		return ""
+	}
+	return fmt.Sprintf("the run has a step of %s for its plan, and this version of placer predicts %s: tables are as the run has them, the timeline is as predicted now", report.Value(plan.Step, then), report.Value(plan.Step, now))
 }
 
 // reportBoth writes the page of two plans.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -47,6 +48,14 @@ func TestReport(t *testing.T) {
 		if page := pageAt(t, "both.html"); strings.Count(page, `role="application"`) != 2 || !strings.Contains(page, filepath.Base(args[0])+" takes ") {
 			t.Errorf("%v: not a page of two plans", args)
 		}
+	}
+
+	older := regexp.MustCompile(`("best": \{[^{}]*"step_time_s": )[0-9.e-]+`).ReplaceAllString(pageAt(t, "b/result.json"), "${1}0.05")
+	if err := os.WriteFile("b/result.json", []byte(older), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if got := command(t, []string{"report", "b"}); !strings.Contains(got, "! placer: note: the run has a step of 50 ms for its plan, and this version of placer predicts ") || !strings.Contains(pageAt(t, "b/report.html"), "the run has a step of 50 ms") {
+		t.Errorf("the run of another version: %s", got)
 	}
 
 	write := func(path, text string) {

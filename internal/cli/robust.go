@@ -83,9 +83,12 @@ func (c *console) searchNominal(ctx context.Context, s *searchRun, how search.Co
 	if err != nil {
 		return how, nil, err
 	}
-	plans := slices.Clone(s.given)
+	// The best comes first: a short budget may judge no other.
+	plans := append([]plan.Decision{found.Rows[found.Best].Decision}, s.given...)
 	for k := range found.Rows {
-		plans = append(plans, found.Rows[k].Decision)
+		if k != found.Best {
+			plans = append(plans, found.Rows[k].Decision)
+		}
 	}
 	for _, m := range s.methods {
 		plans = append(plans, near[m.Name]...)
@@ -93,10 +96,28 @@ func (c *console) searchNominal(ctx context.Context, s *searchRun, how search.Co
 			r.plans = append(r.plans, candidate{methods.GivenName, d})
 		}
 	}
+	if ctx.Err() != nil {
+		plans = plans[:1] // of which judgeStopped makes what is left
+	}
 	s.startFrom(plans)
 	s.methods[0].Note = "for the machine as it is"
 	r.first = found.Evaluations
 	return how, r, nil
+}
+
+// judgeStopped judges by the quantile the best plan for the machine as it is, where the search was
+// stopped before it had any other. The run remembers nothing of it: resumed, it begins again.
+func (c *console) judgeStopped(ctx context.Context, s *searchRun, how search.Config, host search.Host) (*search.Result, error) {
+	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	how.Fewer = false
+	host.Memory, host.Observe = nil, func(e search.Event) error {
+		if e.What == search.Ended {
+			stop()
+		}
+		return nil
+	}
+	return search.Search(ctx, s.task, s.methods[:1], how, host)
 }
 
 // searchAsIs searches on the machine as it is, and returns the last bests of each method
@@ -174,7 +195,7 @@ const (
 
 // chooseFinal has the plans of a robust search run on machines that it was not made on, and makes the
 // one of the least quantile there the best.
-func (c *console) chooseFinal(ctx context.Context, s *searchRun, r *robustSearch, found *search.Result) error {
+func (c *console) chooseFinal(ctx context.Context, s *searchRun, r *robustSearch, found *search.Result, workers int) error {
 	if r == nil || found.Interrupted {
 		return nil
 	}
@@ -202,16 +223,18 @@ func (c *console) chooseFinal(ctx context.Context, s *searchRun, r *robustSearch
 	how.Contention = s.task.Contention
 	config.Machines, config.Seed = finalMachines, finalSeed
 	config.Error = verdict.ErrorOf(s.loaded.Source, s.task.Machine).Share
+	limit := ctx
 	if r.end > 0 {
 		var stop context.CancelFunc
-		ctx, stop = context.WithTimeout(ctx, time.Duration((r.end-s.before-c.clock())*float64(time.Second)))
+		limit, stop = context.WithTimeout(ctx, time.Duration((r.end-s.before-c.clock())*float64(time.Second)))
 		defer stop()
 	}
 	decisions := make([]plan.Decision, len(all))
 	for k := range all {
 		decisions[k] = all[k].Decision.Or(given)
 	}
-	best, n, err := robust.Finals(ctx, robust.Model{Graph: s.task.Graph, Machine: s.task.Machine, Cost: cost, How: how}, config, decisions)
+	best, n, err := robust.Finals(limit, robust.Model{Graph: s.task.Graph, Machine: s.task.Machine, Cost: cost, How: how}, config, decisions, workers)
+	found.Interrupted = ctx.Err() != nil // so that a resumed run chooses again
 	if err != nil || n < finalMachines/16 {
 		return err
 	}

@@ -251,7 +251,8 @@ func (f *searchFlags) setRuntime(cmd *cobra.Command) error {
 	return nil
 }
 
-// search runs what has been prepared, writes the run and prints the result.
+// search runs what has been prepared, writes the run and prints the result. Where it cannot
+// begin, it leaves no folder of a new run: the same command has it again.
 func (c *console) search(ctx context.Context, s *searchRun, f *searchFlags) error {
 	if s.done != nil { // the run to resume had ended
 		return c.ended(s, f)
@@ -259,13 +260,13 @@ func (c *console) search(ctx context.Context, s *searchRun, f *searchFlags) erro
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	workers, err := c.openHub(ctx, &f.Hub, s)
-	if err != nil {
-		return err
-	}
 	defer workers.close()
-	measured, err := c.openMeasuring(ctx, s, workers, stop)
+	var measured *measuring
+	if err == nil {
+		measured, err = c.openMeasuring(ctx, s, workers, stop)
+	}
 	if err != nil {
-		return err
+		return errors.Join(err, s.discard())
 	}
 	if !c.quiet {
 		fmt.Fprintf(c.err, "%7.1f s  %s: %s, %s; %s, %s; run folder %s\n", c.clock(), s.task.Graph.Name(), words.Count(s.task.Graph.NumOps(), "op", "ops"),
@@ -290,11 +291,16 @@ func (c *console) search(ctx context.Context, s *searchRun, f *searchFlags) erro
 		robust.remember(e)
 		return s.run.Observe(e)
 	}
-	found, err := search.Search(ctx, s.task, s.methods, how, host)
+	var found *search.Result
+	if robust != nil && robust.first > 0 && ctx.Err() != nil {
+		found, err = c.judgeStopped(ctx, s, how, host)
+	} else {
+		found, err = search.Search(ctx, s.task, s.methods, how, host)
+	}
 	show.close()
 	if err == nil && robust != nil {
 		found.Evaluations += robust.first
-		err = c.chooseFinal(ctx, s, robust, found)
+		err = c.chooseFinal(ctx, s, robust, found, f.Workers)
 	}
 	workers.sum(c)
 	measured.sum(c)
@@ -315,7 +321,7 @@ func (c *console) search(ctx context.Context, s *searchRun, f *searchFlags) erro
 // conclude writes what was found into the run folder and prints it. why is what stopped the
 // search, if anything did.
 func (c *console) conclude(ctx context.Context, s *searchRun, f *searchFlags, found *search.Result, measured *measuring, why stopped) error {
-	s.tighten(ctx)
+	s.tighten(ctx, f.Workers)
 	var restricted *plan.Outcome
 	var failed error
 	if s.restricted != nil {
@@ -365,14 +371,15 @@ func (c *console) conclude(ctx context.Context, s *searchRun, f *searchFlags, fo
 	return infeasible
 }
 
-// tighten raises the proven bound: under a budget in seconds for boundShare of it at most.
-func (s *searchRun) tighten(ctx context.Context) {
+// tighten raises the proven bound, by so many workers: under a budget in seconds for boundShare
+// of it at most.
+func (s *searchRun) tighten(ctx context.Context, workers int) {
 	if b := s.config.Budget.Seconds; b > 0 {
 		limit, stop := context.WithTimeout(ctx, time.Duration(boundShare*b*float64(time.Second)))
 		defer stop()
 		ctx = limit
 	}
-	s.task.Tighten(ctx)
+	s.task.Tighten(ctx, workers)
 }
 
 // ended prints the result of a run that had ended before it was resumed.
@@ -412,17 +419,20 @@ func (c *console) sayHowToRun(s *searchRun) {
 	c.say("to run the plan (docs/%s.md):\n  placer export %s \\\n     --machine %s \\\n     --plan %s \\\n     --to %s", page, s.config.graphFlags.line(), s.run.Path(search.MachineFile), s.run.Path(search.PlanFile), form)
 }
 
-// newRunFolder makes the folder of a new run: dir, or the first free one of its
-// default names.
-func newRunFolder(dir, name string) (*search.Run, error) {
-	if dir != "" {
-		return search.CreateRun(dir)
+// newRunFolder makes a new run in the folder dir, or in the first free one of its default
+// names. made reports whether the folder was not there before.
+func newRunFolder(dir, name string) (run *search.Run, made bool, err error) {
+	if dir == "" {
+		dir, err = freeFolder(name)
+		made = true
+	} else if _, missing := os.Stat(dir); errors.Is(missing, fs.ErrNotExist) {
+		made = true
 	}
-	dir, err := freeFolder(name)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	return search.CreateRun(dir)
+	run, err = search.CreateRun(dir)
+	return run, made, err
 }
 
 // freeFolder makes the folder runs/name, numbered if that is taken.

@@ -41,23 +41,25 @@ func (s runSettings) asked() runSettings {
 
 // searchRun is one search about to run.
 type searchRun struct {
-	config  runSettings
-	run     *search.Run
-	task    *problem.Problem
-	host    search.Host // what measures, beside the clocks
-	loaded  loaded
-	level   unit.Level
-	given   []plan.Decision // of the plan files of --from
-	methods []search.Method
-	memory  *search.Memory   // of an earlier run; nil for a new one
-	before  float64          // seconds that had passed in it
-	done    *report.Search   // the result of an earlier run that had ended
-	gpus    *localGPUs       // nil where the search does not measure on GPUs here
-	torch   *python.Process  // nil where it does not measure by PyTorch
-	cache   *session.Cache   // nil before it is opened
-	page    *web.Plan        // the best plan and its step; nil before it is written
-	divided []strategies.Row // ways to divide the batch, of so many samples
-	batch   int64
+	config   runSettings
+	run      *search.Run
+	made     bool // its folder is new
+	task     *problem.Problem
+	host     search.Host // what measures, beside the clocks
+	loaded   loaded
+	level    unit.Level
+	given    []plan.Decision // of the plan files of --from
+	methods  []search.Method
+	memory   *search.Memory   // of an earlier run; nil for a new one
+	before   float64          // seconds that had passed in it
+	done     *report.Search   // the result of an earlier run that had ended
+	gpus     *localGPUs       // nil where the search does not measure on GPUs here
+	torch    *python.Process  // nil where it does not measure by PyTorch
+	cache    *session.Cache   // nil before it is opened
+	page     *web.Plan        // the best plan and its step; nil before it is written
+	divided  []strategies.Row // ways to divide the batch, of so many samples
+	batch    int64
+	robustly *robust.Config // what steps are judged by; nil: the machine as it is
 	// restricted is the program of --for; nil: none is named.
 	restricted *restriction
 }
@@ -76,6 +78,14 @@ func (s *searchRun) close() {
 	if s.run != nil {
 		s.run.Close()
 	}
+}
+
+// discard removes the run, unless it was there before.
+func (s *searchRun) discard() error {
+	if s.memory != nil { // of a run that is resumed
+		return nil
+	}
+	return s.run.Discard(s.made)
 }
 
 // prepare loads what the settings name and makes or opens the run folder. Nothing
@@ -129,7 +139,7 @@ func (c *console) begin(ctx context.Context, s *searchRun, f *searchFlags, devic
 	}
 	s.config.MachineAssumed = assumed || s.config.MachineAssumed
 	name := fmt.Sprintf("%s-%s-%d", fileName(l.Graph.Name()), fileName(m.Name), f.Seed)
-	if s.run, err = newRunFolder(f.out, name); err != nil {
+	if s.run, s.made, err = newRunFolder(f.out, name); err != nil {
 		return err
 	}
 	return s.writeInputs()
@@ -171,6 +181,7 @@ func (s *searchRun) assemble(c *console, l loaded, m *hw.Machine, f *searchFlags
 	}
 	if how.Robust != nil {
 		how.Robust.Error = verdict.ErrorOf(l.Source, m).Share
+		s.robustly = how.Robust
 	}
 	if s.level, err = unit.ParseLevel(k.Granularity); err != nil {
 		return usage(err)
@@ -272,14 +283,20 @@ func (s *searchRun) writeInputs() error {
 	return s.run.WriteJSON(search.ConfigFile, settings{Format: runFormat, runSettings: s.config})
 }
 
-// fileName returns s with what does not belong in file names replaced.
+// longestName is how long the name of a graph or a machine is in names of files: a run folder has
+// both, and systems take 255 bytes.
+const longestName = 100
+
+// fileName returns s with what does not belong in file names replaced, its beginning where it is
+// long.
 func fileName(s string) string {
-	return strings.Map(func(r rune) rune {
+	s = strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '.' || r == '_' {
 			return r
 		}
 		return '-'
 	}, s)
+	return s[:min(len(s), longestName)]
 }
 
 // resume opens the run in f.resume and loads again what it was about.

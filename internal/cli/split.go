@@ -72,6 +72,9 @@ func (c *console) split(f *splitFlags) error {
 	if err != nil {
 		return err
 	}
+	if !f.named() {
+		c.assumed("no machine is named: %s is taken", defaultGPU)
+	}
 	if m.Devices[0].Kind != hw.GPU {
 		return usagef("the first device of machine %s is no GPU", m.Name)
 	}

@@ -132,7 +132,7 @@ func (c *console) strategies(ctx context.Context, f *strategiesFlags) error {
 	}
 	rows := x.Rows(ctx, c.sayRow)
 	doc := report.CompareStrategies(step.graph.Name(), x.Machine(), step.batch, rows, c.clock())
-	doc.Assumptions = step.assumptions
+	doc.Assumptions, doc.Interrupted = step.assumptions, ctx.Err() != nil
 	var file *torch.File
 	if f.program != "" {
 		doc.Launch, file = f.launch(program, x, step, rows)

@@ -126,9 +126,9 @@ func (r *verdictRun) sweep(ctx context.Context) (err error) {
 // conclude writes and prints what the answers come to.
 func (r *verdictRun) conclude(ctx context.Context) error {
 	plans, unwritten := r.writeAnswers() // which costs nothing of what is printed
-	doc := report.Judge(r.loaded.Graph, r.batch, r.machines, r.answers, plans)
+	doc := report.Judge(r.loaded.Graph, r.batch, r.machines, r.answers, r.left, plans)
 	r.doc = doc
-	doc.Leave(r.machines, r.left)
+	doc.Leave(ctx.Err() != nil)
 	if r.family != nil {
 		r.divide(ctx)
 	}
@@ -150,9 +150,10 @@ func (r *verdictRun) writeAnswers() (names []string, err error) {
 	if dir == "" {
 		return nil, nil
 	}
+	prefix := fileNames(r.machines)
 	for k := range r.answers {
 		a := &r.answers[k]
-		name := fmt.Sprintf("%s-%d", fileName(r.machines[a.Machine].Name), a.Devices)
+		name := fmt.Sprintf("%s-%d", prefix[a.Machine], a.Devices)
 		p := &plan.Plan{Graph: r.loaded.Hash(), Machine: a.On.Name, Method: a.Method, Decision: a.Decision}
 		file, err := p.File(r.loaded.Graph, a.On)
 		if err != nil {
@@ -167,6 +168,19 @@ func (r *verdictRun) writeAnswers() (names []string, err error) {
 		names = append(names, name+".plan.json")
 	}
 	return names, nil
+}
+
+// fileNames returns what the names of each machine's files begin with: its own name, numbered
+// where that of another is the same in letters that file names have.
+func fileNames(ms []verdict.Machine) (names []string) {
+	for k := range ms {
+		name := fileName(ms[k].Name)
+		for n := 2; slices.Contains(names, name); n++ {
+			name = fmt.Sprintf("%s.%d", fileName(ms[k].Name), n)
+		}
+		names = append(names, name)
+	}
+	return names
 }
 
 // dividedShare is the part of a verdict's time that goes to strategies, which divide the

@@ -91,8 +91,12 @@ func searchDocument(s *searchRun, found *search.Result) *report.Search {
 		Rows: []report.Row{}, Skipped: []report.Skip{}, Seconds: found.Seconds, Evaluations: found.Evaluations, OnFewer: found.OnFewer, Interrupted: found.Interrupted,
 	}
 	d.Assumptions = s.loaded.assumptions
+	if r := s.robustly; r != nil {
+		d.Robust = &report.Robust{Machines: r.Machines, Error: r.Error, Quantile: r.Quantile}
+	}
 	best := found.Rows[found.Best].Score.Value
-	d.OneDevice, d.BestRule = referenceDocument(found.References.OneDevice, best), referenceDocument(found.References.Rule, best)
+	refer := found.References
+	d.OneDevice, d.BestRule, d.Given = referenceDocument(refer.OneDevice, best), referenceDocument(refer.Rule, best), referenceDocument(refer.Given, best)
 	if t := s.task.Tasks; t != 0 && t != plan.Place {
 		d.Tasks = t.String()
 	}

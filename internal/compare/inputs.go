@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 
@@ -23,6 +25,9 @@ type Inputs struct {
 	Graph   string `json:"graph_hash"`
 	Machine string `json:"machine_hash"`
 	Times   string `json:"times_hash,omitempty"` // of op times that the graph's file brings
+	// Predicted are seconds that tell one cost model from another. Versions before this key
+	// wrote none.
+	Predicted []float64 `json:"predicted_s,omitempty"`
 }
 
 // inputs are those of a comparison's cases so far. They serve any number of goroutines.
@@ -90,7 +95,22 @@ func (in Inputs) differs(was Inputs) string {
 			other = append(other, "another "+x.name)
 		}
 	}
+	if len(other) == 0 && otherTimes(in.Predicted, was.Predicted) {
+		other = append(other, "other predictions of the same steps, as by another version of placer,")
+	}
 	return strings.Join(other, " and ")
+}
+
+// sameTime is by how much a time may differ for another kind of processor, whose sums are rounded
+// in other places.
+const sameTime = 1e-6
+
+// otherTimes reports whether a and b are times of other models; where one has none, nobody knows.
+func otherTimes(a, b []float64) bool {
+	if len(a) == 0 || len(b) == 0 {
+		return false
+	}
+	return !slices.EqualFunc(a, b, func(x, y float64) bool { return math.Abs(x-y) <= sameTime*max(math.Abs(x), math.Abs(y)) })
 }
 
 func (x *inputs) close() error {

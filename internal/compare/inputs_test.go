@@ -18,7 +18,7 @@ func TestSameInputs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	was := compare.Inputs{Case: m.Cases[0].Name(), Graph: "g", Machine: "m"}
+	was := compare.Inputs{Case: m.Cases[0].Name(), Graph: "g", Machine: "m", Predicted: []float64{1, 2}}
 	for range 2 {
 		if err := j.SameInputs(was); err != nil {
 			t.Fatal(err)
@@ -38,6 +38,9 @@ func TestSameInputs(t *testing.T) {
 		{func(*compare.Inputs) {}, ""},
 		{func(x *compare.Inputs) { x.Case = m.Cases[1].Name(); x.Graph = "h" }, ""},
 		{func(x *compare.Inputs) { x.Graph = "h" }, "another graph than when the comparison in " + dir + " began"},
+		{func(x *compare.Inputs) { x.Predicted = []float64{1, 2 + 1e-12} }, ""}, // another processor's rounding
+		{func(x *compare.Inputs) { x.Predicted = nil }, ""},
+		{func(x *compare.Inputs) { x.Predicted = []float64{1, 2.001} }, "other predictions of the same steps, as by another version of placer, than when"},
 		{func(x *compare.Inputs) { x.Machine, x.Times = "n", "t" }, "another machine and another table of op times than"},
 	} {
 		x := was

@@ -583,6 +583,16 @@ func TestHubErrors(t *testing.T) {
 			t.Errorf("%s: error %v, want %q", c.name, err, c.want)
 		}
 	}
+	now, dir := time.Now(), filepath.Join(t.TempDir(), "old")
+	kc := dispatch.DefaultKeys()
+	kc.Valid = time.Hour
+	if err := dispatch.WriteKeys(dir, kc, now.Add(-2*time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	expired := dispatch.HubConfig{Listen: "127.0.0.1:0", Keys: filepath.Join(dir, "hub"), Now: now, Store: t.TempDir()}
+	if _, err := dispatch.StartHub(expired); err == nil || !strings.Contains(err.Error(), "expired on ") || !strings.Contains(err.Error(), "placer worker keys") {
+		t.Errorf("with keys that have expired: %v", err)
+	}
 	h := hub(t, dispatch.HubConfig{Listen: "127.0.0.1:0"})
 	taken := strings.TrimPrefix(h.URL(), "nats://")
 	if _, err := dispatch.StartHub(dispatch.HubConfig{Listen: taken, Store: t.TempDir()}); err == nil || !strings.Contains(err.Error(), "in use") {

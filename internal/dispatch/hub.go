@@ -23,6 +23,9 @@ type HubConfig struct {
 	// Keys is the hub's folder of keys. Without it the hub knows neither keys nor
 	// encryption and may listen on this host alone.
 	Keys string
+	// Now is the time, by which keys that have expired are refused: workers would refuse them,
+	// and the hub wait for these in vain. Zero asks nothing.
+	Now time.Time
 	// Store is the folder of what the hub keeps.
 	Store string
 	// MaxStore bounds what the hub keeps on disk, in bytes; 0 for the default.
@@ -59,7 +62,7 @@ func StartHub(c HubConfig) (*Hub, error) {
 		}
 	}
 	if c.Keys != "" {
-		if err := secure(o, c.Keys); err != nil {
+		if err := secure(o, c.Keys, c.Now); err != nil {
 			return nil, err
 		}
 	}
@@ -83,10 +86,13 @@ func StartHub(c HubConfig) (*Hub, error) {
 }
 
 // secure makes the hub speak TLS and let in only those it knows.
-func secure(o *server.Options, keys string) error {
+func secure(o *server.Options, keys string, now time.Time) error {
 	cert, err := tls.LoadX509KeyPair(filepath.Join(keys, certFile), filepath.Join(keys, certKeyFile))
 	if err != nil {
 		return fmt.Errorf("keys: %w", err)
+	}
+	if end := cert.Leaf.NotAfter; now.After(end) {
+		return fmt.Errorf("keys: %s expired on %s: make new ones with 'placer worker keys'", filepath.Join(keys, certFile), end.UTC().Format(time.DateTime+" MST"))
 	}
 	path := filepath.Join(keys, usersFile)
 	data, err := os.ReadFile(path)

@@ -3,6 +3,7 @@ package report_test
 import (
 	"bytes"
 	"math/big"
+	"slices"
 	"strings"
 	"testing"
 
@@ -125,8 +126,14 @@ func TestVerdictText(t *testing.T) {
 			answers = append(answers, a)
 		}
 	}
+	alone := report.Judge(oneOp(t), 64, ms[:1], answers[:1], []verdict.Left{{Devices: 2}, {Devices: 4}}, nil)
+	alone.Leave(true)
+	if m := alone.Machines[0]; m.OneEnough || !slices.Equal(m.Left, []int{2, 4}) || !alone.Interrupted ||
+		!strings.Contains(alone.Headline[0], "other counts have not been judged") || !slices.Contains(alone.Notes, "one-is-enough: interrupted before 2, 4 devices.") {
+		t.Errorf("interrupted behind one device: %+v %q %q", m, alone.Headline, alone.Notes)
+	}
 	var buf bytes.Buffer
-	if err := report.Judge(oneOp(t), 64, ms, answers, nil).WriteText(&buf); err != nil {
+	if err := report.Judge(oneOp(t), 64, ms, answers, nil, nil).WriteText(&buf); err != nil {
 		t.Fatal(err)
 	}
 	text := buf.String()

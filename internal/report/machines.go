@@ -156,7 +156,14 @@ func calibrated(c *hw.Calibration) (what []string) {
 	return append(what, slices.Sorted(maps.Keys(c.GEMM))...)
 }
 
-func rate(bytesPerSecond float64) string { return fmt.Sprintf("%.0f GB/s", bytesPerSecond/1e9) }
+// rate is in whole GB/s, below 10 in three digits: a network of 1 Gbit/s has 0.125.
+func rate(bytesPerSecond float64) string {
+	gb := bytesPerSecond / 1e9
+	if gb < 9.95 {
+		return fmt.Sprintf("%.3g GB/s", gb)
+	}
+	return fmt.Sprintf("%.0f GB/s", gb)
+}
 
 // byCount returns the keys of m, the highest count first, then by name.
 func byCount(m map[string]int) []string {

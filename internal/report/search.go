@@ -34,13 +34,17 @@ type Search struct {
 	LowerBound float64 `json:"lower_bound_s"`
 	// UnfusedBound is that of plans without fusion, where fusion is decided.
 	UnfusedBound float64 `json:"lower_bound_unfused_s,omitempty"`
+	// Robust says what the step times are where they are not those of the machine as it is.
+	Robust *Robust `json:"robust,omitempty"`
 	// Evaluator is what policies learned from; the simulator where it is empty. With
 	// another one, step times are measured.
 	Evaluator string `json:"evaluator,omitempty"`
 	// OneDevice and BestRule are what the best plan is held against, under the same tasks:
-	// the best plan on one device, and the best rule or list scheduler.
+	// the best plan on one device, the best rule or list scheduler, and the best of the plans
+	// that the search was given.
 	OneDevice *Reference `json:"one_device,omitempty"`
 	BestRule  *Reference `json:"best_rule,omitempty"`
+	Given     *Reference `json:"given,omitempty"`
 	// Assumptions are remarks on the inputs: what they left open and what was taken.
 	Assumptions []string  `json:"assumptions,omitempty"`
 	Measured    *Measured `json:"measured,omitempty"`
@@ -61,6 +65,17 @@ type Search struct {
 	// FirstFeasible is null where no placement fits.
 	FirstFeasible *float64 `json:"first_feasible_s"`
 	Interrupted   bool     `json:"interrupted"`
+}
+
+// Robust says over how many machines, which deviate by so much, step times are which quantile.
+type Robust struct {
+	Machines int     `json:"machines"`
+	Error    float64 `json:"model_error"`
+	Quantile float64 `json:"quantile"`
+}
+
+func (r *Robust) String() string {
+	return fmt.Sprintf("p%.4g over %d machines that deviate by %.1f%%", 100*r.Quantile, r.Machines, 100*r.Error)
 }
 
 // Reference is a plan that the best one is held against.
@@ -263,6 +278,9 @@ func (s *Search) WriteText(w io.Writer) error {
 		pg.prosef("reduction: 1 - %s / that of %s\n", valueNames[s.Objective.Normal()], than)
 	}
 	pg.prosef("gap: %s / proven lower bound - 1\n", valueNames[s.Objective.Normal()])
+	if r := s.Robust; r != nil {
+		pg.prosef("step times are %v\n", r)
+	}
 	pg.notes("assumed: ", s.Assumptions...)
 	if m := s.Measured; m != nil {
 		pg.prosef("step times are measured (%s); %s run, %d of them out of memory, %d known before, %d failed\n", m.how(), words.Count(m.Placements, "placement", "placements"), m.OutOfMemory, m.Known, m.Failed)
@@ -359,6 +377,11 @@ func (s *Search) heldAgainst() (lines []string) {
 	add(s.OneDevice, "the best plan on one device")
 	if s.BestRule != nil {
 		add(s.BestRule, "the best rule, "+s.BestRule.Method)
+	}
+	if given := "the plan given"; s.Robust == nil {
+		add(s.Given, given)
+	} else {
+		add(s.Given, "the best of the plans for the machine as it is")
 	}
 	return lines
 }

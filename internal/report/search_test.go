@@ -208,3 +208,12 @@ func TestPercent(t *testing.T) {
 		}
 	}
 }
+
+// TestRate: no link is shown as one of no bandwidth.
+func TestRate(t *testing.T) {
+	for bytes, want := range map[float64]string{125e6: "0.125 GB/s", 1.25e9: "1.25 GB/s", 9e9: "9 GB/s", 12.5e9: "12 GB/s", 2039e9: "2039 GB/s"} {
+		if got := rate(bytes); got != want {
+			t.Errorf("%g bytes a second are %s, want %s", bytes, got, want)
+		}
+	}
+}

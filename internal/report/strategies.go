@@ -28,6 +28,8 @@ type Strategies struct {
 	Launch  *Launch       `json:"launch,omitempty"`
 	// Assumptions are remarks on the graph's file: what it left open and what was taken.
 	Assumptions []string `json:"assumptions,omitempty"`
+	// Interrupted says that rows are missing, and the best may be among them.
+	Interrupted bool `json:"interrupted,omitempty"`
 }
 
 // Launch says how a program runs the best row that it can run.

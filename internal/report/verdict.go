@@ -29,6 +29,8 @@ type Verdict struct {
 	Notes       []string         `json:"notes"`
 	// Assumptions are remarks on the graph's file: what it left open and what was taken.
 	Assumptions []string `json:"assumptions,omitempty"`
+	// Interrupted says that the search was stopped before its time was over.
+	Interrupted bool `json:"interrupted"`
 }
 
 // verdictMachine is what the rows of one machine come to.
@@ -42,6 +44,7 @@ type verdictMachine struct {
 	Fewest      int     `json:"fewest_devices"` // within 5% of the best
 	Ties        []int   `json:"tied_devices"`   // counts tied with the best
 	OneEnough   bool    `json:"one_is_enough"`
+	Left        []int   `json:"left_devices"` // counts that there was no time for
 }
 
 // verdictRow is the best plan found for some devices.
@@ -79,9 +82,9 @@ type paretoRow struct {
 	Method   string  `json:"method"`
 }
 
-// Judge describes the answers for g on ms, of batch samples a step (0: not known). plans
-// are the files of their plans, if they were written.
-func Judge(g *graph.Graph, batch float64, ms []verdict.Machine, answers []verdict.Answer, plans []string) *Verdict {
+// Judge describes the answers for g on ms, of batch samples a step (0: not known); left are the
+// counts without one. plans are the files of their plans, if they were written.
+func Judge(g *graph.Graph, batch float64, ms []verdict.Machine, answers []verdict.Answer, left []verdict.Left, plans []string) *Verdict {
 	v := &Verdict{Format: verdictFormat, Graph: IdentifyGraph(g), Batch: batch}
 	for k := range answers {
 		a := &answers[k]
@@ -107,7 +110,7 @@ func Judge(g *graph.Graph, batch float64, ms []verdict.Machine, answers []verdic
 		v.Rows = append(v.Rows, r)
 	}
 	for m := range ms {
-		v.machine(ms, answers, m)
+		v.machine(ms, answers, left, m)
 	}
 	v.cheapest()
 	for _, p := range verdict.Pareto(answers) {
@@ -131,17 +134,18 @@ func Judge(g *graph.Graph, batch float64, ms []verdict.Machine, answers []verdic
 	return v
 }
 
-// Leave notes for which counts of devices there was no time.
-func (v *Verdict) Leave(ms []verdict.Machine, left []verdict.Left) {
-	for m := range ms {
-		var counts []string
-		for _, x := range left {
-			if x.Machine == m {
-				counts = append(counts, fmt.Sprint(x.Devices))
-			}
-		}
-		if len(counts) > 0 {
-			v.Notes = append(v.Notes, fmt.Sprintf("%s: the time was over before %s devices: --budget and --counts say how much there is, and for what.", ms[m].Name, strings.Join(counts, ", ")))
+// Leave notes for which counts of devices there was no time, or which an interruption left.
+func (v *Verdict) Leave(interrupted bool) {
+	v.Interrupted = interrupted
+	for k := range v.Machines {
+		m := &v.Machines[k]
+		counts := strings.Trim(strings.ReplaceAll(fmt.Sprint(m.Left), " ", ", "), "[]")
+		switch {
+		case len(m.Left) == 0:
+		case interrupted:
+			v.Notes = append(v.Notes, fmt.Sprintf("%s: interrupted before %s devices.", m.Name, counts))
+		default:
+			v.Notes = append(v.Notes, fmt.Sprintf("%s: the time was over before %s devices: --budget and --counts say how much there is, and for what.", m.Name, counts))
 		}
 	}
 }
@@ -153,10 +157,15 @@ func key(k int) string {
 }
 
 // machine adds what the answers for machine m come to.
-func (v *Verdict) machine(ms []verdict.Machine, answers []verdict.Answer, m int) {
+func (v *Verdict) machine(ms []verdict.Machine, answers []verdict.Answer, left []verdict.Left, m int) {
 	x := &ms[m]
 	c := verdict.Conclude(answers, m, x.Error)
-	doc := verdictMachine{Name: x.Name, Hash: x.Hash(), Devices: x.NumDevices(), Error: x.Error.Share, ErrorSource: x.Error.Source, Ties: []int{}, OneEnough: c.Enough}
+	doc := verdictMachine{Name: x.Name, Hash: x.Hash(), Devices: x.NumDevices(), Error: x.Error.Share, ErrorSource: x.Error.Source, Ties: []int{}, OneEnough: c.Enough, Left: []int{}}
+	for _, l := range left {
+		if l.Machine == m {
+			doc.Left = append(doc.Left, l.Devices)
+		}
+	}
 	if c.Best >= 0 {
 		doc.Best, doc.Fewest = answers[c.Best].Devices, answers[c.Fewest].Devices
 		v.Rows[c.Best].best, v.Rows[c.Fewest].fewest = true, true
@@ -173,8 +182,17 @@ func (v *Verdict) machine(ms []verdict.Machine, answers []verdict.Answer, m int)
 			}
 		}
 	}
+	most := 0 // devices of an answer
+	for k := range answers {
+		if answers[k].Machine == m {
+			most = max(most, answers[k].Devices)
+		}
+	}
+	if most == 1 && len(doc.Left) > 0 { // nobody knows
+		doc.OneEnough = false
+	}
 	v.Machines = append(v.Machines, doc)
-	v.say(x, answers, c)
+	v.say(x, answers, c, most, len(doc.Left) > 0)
 	for k := range answers {
 		if a := &answers[k]; a.Machine == m && !a.Score.Feasible() {
 			v.lack(x, a)

@@ -11,8 +11,9 @@ import (
 	"placer/placer/verdict"
 )
 
-// say adds the sentences of a machine.
-func (v *Verdict) say(x *verdict.Machine, answers []verdict.Answer, c verdict.Conclusion) {
+// say adds the sentences of a machine, whose answers are for up to most devices; left says that
+// there was no time for other counts.
+func (v *Verdict) say(x *verdict.Machine, answers []verdict.Answer, c verdict.Conclusion, most int, left bool) {
 	add := func(format string, a ...any) { v.Headline = append(v.Headline, fmt.Sprintf(format, a...)) }
 	if c.Best < 0 {
 		add("%s: no plan that was found fits.", x.Name)
@@ -26,12 +27,6 @@ func (v *Verdict) say(x *verdict.Machine, answers []verdict.Answer, c verdict.Co
 		return fmt.Sprintf("%.4g steps/s", 1/a.Score.Value)
 	}
 	faster := func(a *verdict.Answer) float64 { return 100 * (a.Score.Value/best.Score.Value - 1) }
-	most := 0
-	for k := range answers {
-		if answers[k].On != nil && answers[k].Machine == best.Machine {
-			most = max(most, answers[k].Devices)
-		}
-	}
 	over := func(a *verdict.Answer) string {
 		if c.One < 0 || a.Devices == 1 {
 			return ""
@@ -40,6 +35,8 @@ func (v *Verdict) say(x *verdict.Machine, answers []verdict.Answer, c verdict.Co
 		return fmt.Sprintf(", %.2f times one %s (%s)", one.Score.Value/a.Score.Value, one.Kind(), rate(one))
 	}
 	switch {
+	case c.Enough && most == 1 && left:
+		add("%s: one %s does %s; other counts have not been judged.", x.Name, best.Kind(), rate(best))
 	case c.Enough && most == 1:
 		add("%s: one %s does %s; no other count was asked for.", x.Name, best.Kind(), rate(best))
 	case c.Enough && c.Best == c.One:

@@ -30,10 +30,10 @@ func written(t testing.TB, f *File) []byte {
 }
 
 // TestRoundTrip also pins the bytes: 8-byte length, sorted header padded to a
-// multiple of 8, data in the order of the names.
+// multiple of 8, data in the order of the names, the checksum in the metadata.
 func TestRoundTrip(t *testing.T) {
 	b := written(t, file())
-	want := `{"__metadata__":{"a":"b","step":"3"},"a":{"dtype":"I64","shape":[],"data_offsets":[0,8]},"b":{"dtype":"F32","shape":[2,1],"data_offsets":[8,16]},"none":{"dtype":"U8","shape":[0,3],"data_offsets":[16,16]}}`
+	want := `{"__metadata__":{"a":"b","sha256":"9ab5dce28182f460ba59562004e8904a7f7c1d98ee70cf80221b8b458bf0f053","step":"3"},"a":{"dtype":"I64","shape":[],"data_offsets":[0,8]},"b":{"dtype":"F32","shape":[2,1],"data_offsets":[8,16]},"none":{"dtype":"U8","shape":[0,3],"data_offsets":[16,16]}}`
 	n := binary.LittleEndian.Uint64(b)
 	if got := strings.TrimRight(string(b[8:8+n]), " "); got != want {
 		t.Errorf("header\n%s, want\n%s", got, want)
@@ -53,6 +53,39 @@ func TestRoundTrip(t *testing.T) {
 	}
 	if f.Lookup("c") != nil {
 		t.Error("tensor c exists")
+	}
+}
+
+// TestDamage: no bit of a file but those of the checksum's name can change what is read; a file without a checksum, as versions before
+// had them, is read, and a checksum is not part of what was written.
+func TestDamage(t *testing.T) {
+	whole := written(t, file())
+	name := bytes.Index(whole, []byte(sumKey))
+	for k := range 8 * len(whole) {
+		if at := k/8 - name; at >= 0 && at < len(sumKey) {
+			continue
+		}
+		b := bytes.Clone(whole)
+		b[k/8] ^= 1 << (k % 8)
+		if f, err := Read(b); err == nil && !bytes.Equal(written(t, f), whole) { // keys of the header in other letters are the same
+			t.Fatalf("bit %d of byte %d: read as %v", k%8, k/8, f)
+		}
+	}
+	flipped := bytes.Clone(whole)
+	flipped[len(flipped)-9] ^= 1
+	if _, err := Read(flipped); err == nil || !strings.Contains(err.Error(), "the file is damaged") {
+		t.Errorf("a weight of another value: %v", err)
+	}
+	before := bytes.Replace(whole, []byte(`"sha256":`), []byte(`"other" :`), 1)
+	f, err := Read(before)
+	if err != nil || f.Metadata["other"] == "" {
+		t.Errorf("without a checksum: %v, %v", f, err)
+	}
+	if f, err = Read(whole); err != nil || !reflect.DeepEqual(f.Metadata, file().Metadata) {
+		t.Errorf("%v, %v", f, err)
+	}
+	if f, err = Read(written(t, &File{})); err != nil || f.Metadata != nil {
+		t.Errorf("of nothing: %v, %v", f, err)
 	}
 }
 
@@ -121,6 +154,7 @@ func TestWriteRefuses(t *testing.T) {
 // the same content.
 func FuzzRead(f *testing.F) {
 	f.Add(written(f, file()))
+	f.Add(bytes.Replace(written(f, file()), []byte("sha256"), []byte("sha255"), 1)) // which may change
 	f.Add(raw(`{}`, 0))
 	f.Add(raw(`{"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}`, 1))
 	f.Fuzz(func(t *testing.T, b []byte) {

@@ -15,7 +15,8 @@ import (
 	"placer/internal/jsonx"
 )
 
-// Read parses a whole file. The tensors share b.
+// Read parses a whole file. The tensors share b. A file that says its checksum, as Write has
+// them do, must have it.
 func Read(b []byte) (*File, error) {
 	f, err := read(b)
 	if err != nil {
@@ -71,7 +72,23 @@ func read(b []byte) (*File, error) {
 	if at != int64(len(data)) {
 		return nil, fmt.Errorf("%d bytes follow the last tensor", int64(len(data))-at)
 	}
-	return f, nil
+	return f, f.checkSum()
+}
+
+// checkSum takes the checksum out of the metadata and reports one that is not that of f.
+func (f *File) checkSum() error {
+	want, told := f.Metadata[sumKey]
+	if !told {
+		return nil // of another program, or written before there were any
+	}
+	if delete(f.Metadata, sumKey); len(f.Metadata) == 0 {
+		f.Metadata = nil
+	}
+	got, err := digest(f)
+	if err == nil && got != want {
+		err = errors.New("the file is damaged: its bytes are not those that were written (sha256)")
+	}
+	return err
 }
 
 type named struct {

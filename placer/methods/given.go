@@ -13,17 +13,17 @@ import (
 // GivenName is the name of the method that Given returns.
 const GivenName = "given"
 
-// Given returns the baseline that gives the best of plans that are there already, as they
+// Given returns the method, before all others, that gives the best of plans that are there already, as they
 // are judged now. What the search polishes starts from the best of all, so a search never
 // ends behind a plan that it was given.
 func Given(plans []plan.Decision) search.Method {
-	return search.Method{Name: GivenName, Kind: plan.Baseline, New: func(search.Start) (plan.Placer, error) { return given(plans), nil }}
+	return search.Method{Name: GivenName, Kind: plan.Search, New: func(search.Start) (plan.Placer, error) { return given(plans), nil }}
 }
 
 type given []plan.Decision
 
 func (given) Name() string    { return GivenName }
-func (given) Kind() plan.Kind { return plan.Baseline }
+func (given) Kind() plan.Kind { return plan.Search } // no rule's: who made them is not known
 
 func (g given) Place(ctx context.Context, p *plan.Problem) (*plan.Outcome, error) {
 	out := &plan.Outcome{}

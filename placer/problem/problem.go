@@ -35,6 +35,8 @@ type Problem struct {
 
 	source  Source
 	options Options
+	robust  *robust.Evaluator // nil where steps are those of the machine as it is
+	asIs    float64           // bound of steps there, where they are not
 }
 
 // On returns the problem on another machine, as New makes it.
@@ -124,8 +126,9 @@ func (o *Options) priority(g *graph.Graph, seconds []float64) []int32 {
 }
 
 // Tighten raises the bound of steps by what takes up to some seconds to prove
-// (sim.Simulator.LowerBound). It stays as it is when ctx ends before.
-func (p *Problem) Tighten(ctx context.Context) {
+// (sim.Simulator.LowerBound), and that of a quantile over machines by what takes as long for
+// each of them, so many workers at once. It stays as it is when ctx ends before.
+func (p *Problem) Tighten(ctx context.Context, workers int) {
 	if p.Simulator == nil || p.Objective.Normal() != plan.Step {
 		return
 	}
@@ -133,7 +136,15 @@ func (p *Problem) Tighten(ctx context.Context) {
 	if p.Tasks.Has(plan.Fuse) {
 		unfused = &p.UnfusedBound
 	}
-	*unfused = max(*unfused, float64(p.Simulator.LowerBound(ctx).Seconds))
+	e := p.robust
+	if e == nil {
+		*unfused = max(*unfused, float64(p.Simulator.LowerBound(ctx).Seconds))
+		return
+	}
+	if p.Tasks.Has(plan.Fuse) {
+		p.Bound = max(p.Bound, e.Bound(ctx, true, p.asIs, workers))
+	}
+	*unfused = max(*unfused, e.Bound(ctx, false, p.asIs, workers))
 }
 
 // Workload returns the problem to place a built-in workload on the first gpus GPUs
@@ -221,10 +232,8 @@ func (p *Problem) judgeRobustly(s Source) error {
 	}
 	p.JudgeBy(e)
 	p.Moves = e.Moves
-	p.Bound = e.Bound(p.Tasks.Has(plan.Fuse))
-	if p.UnfusedBound > 0 {
-		p.UnfusedBound = e.Bound(false)
-	}
+	p.robust, p.asIs = e, p.Bound
+	p.Bound, p.UnfusedBound = e.Floor(p.Bound), e.Floor(p.UnfusedBound) // which Tighten raises
 	return nil
 }
 

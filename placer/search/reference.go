@@ -22,6 +22,19 @@ type References struct {
 	OneDevice *Reference
 	// Rule is the best of the rules and list schedulers; nil where none ran.
 	Rule *Reference
+	// Given is the best of the plans that the search was given; nil where there are none.
+	Given *Reference
+}
+
+// of returns the reference that row x of the first stage counts for; nil for a policy's.
+func (r *References) of(x *Row) **Reference {
+	switch x.Kind {
+	case plan.Baseline:
+		return &r.Rule
+	case plan.Search: // what else is there before a search
+		return &r.Given
+	}
+	return nil
 }
 
 // OneDeviceMethod is the name of the row that a search adds where nothing it found is
@@ -41,8 +54,11 @@ func (r *References) extra(s *searcher, e plan.Evaluator, rows []*Row) (more []*
 		add(x, OneDeviceMethod, "everything on one device, with the best fusion found for it")
 		best = more[0]
 	}
-	if x := r.Rule; x != nil && x.Score.Overflow <= best.Score.Overflow && x.Score.Value*(1+tie) < best.Score.Value {
-		add(x, x.Method+"+fusion", "the devices of "+x.Method+" with the best fusion found for them")
+	for _, x := range []*Reference{r.Given, r.Rule} {
+		if x != nil && x.Score.Overflow <= best.Score.Overflow && x.Score.Value*(1+tie) < best.Score.Value {
+			add(x, x.Method+"+fusion", "the devices of "+x.Method+" with the best fusion found for them")
+			best = more[len(more)-1]
+		}
 	}
 	return more
 }
@@ -69,17 +85,18 @@ func (s *searcher) references(e plan.Evaluator, rules []*Row) (r References) {
 	}
 	best := bestOf(rules)
 	for _, x := range rules {
-		if x.Kind != plan.Baseline {
+		of := r.of(x)
+		if of == nil {
 			continue
 		}
-		consider(&r.Rule, x.Method, x.Decision, x.Score)
+		consider(of, x.Method, x.Decision, x.Score)
 		if p.Decides(plan.Fuse) && x.Fusion == nil {
 			d := x.Decision
 			d.Fusion = fusions[1]
-			consider(&r.Rule, x.Method, d, e.Evaluate(d))
+			consider(of, x.Method, d, e.Evaluate(d))
 			if best.Fusion != nil {
 				d.Fusion = best.Fusion
-				consider(&r.Rule, x.Method, d, e.Evaluate(d))
+				consider(of, x.Method, d, e.Evaluate(d))
 			}
 		}
 	}
@@ -113,10 +130,10 @@ func (r *References) under(s *searcher, e plan.Evaluator, rules, searched []*Row
 		return
 	}
 	for _, x := range rules {
-		if x.Kind == plan.Baseline && x.Fusion == nil {
+		if of := r.of(x); of != nil && x.Fusion == nil {
 			d := x.Decision
 			d.Fusion = top.Fusion
-			try(&r.Rule, x.Method, d)
+			try(of, x.Method, d)
 		}
 	}
 }

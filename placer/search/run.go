@@ -56,8 +56,8 @@ func newRun(dir string) *Run {
 	return &Run{dir: dir, written: map[string]float64{}, told: map[string]float64{}, saved: map[string]float64{}, pending: map[string]*methodState{}, feasible: -1}
 }
 
-// CreateRun makes the folder dir, which must not hold anything yet but what a run leaves
-// that is killed before its ConfigFile is there.
+// CreateRun makes a run in the folder dir, which is made where it is not there and must not hold
+// anything but what a run leaves that is killed before its ConfigFile is there.
 func CreateRun(dir string) (*Run, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -148,6 +148,20 @@ func (r *Run) openProgress() error {
 
 // Close closes the progress file.
 func (r *Run) Close() error { return r.progress.Close() }
+
+// Discard removes the files of a run that CreateRun made and in which nothing was searched, and
+// the folder where it was made for the run.
+func (r *Run) Discard(made bool) error {
+	r.Close() // before it is removed: some systems want it so
+	entries, err := os.ReadDir(r.dir)
+	for _, e := range entries {
+		err = errors.Join(err, os.RemoveAll(r.Path(e.Name())))
+	}
+	if made {
+		err = errors.Join(err, os.Remove(r.dir))
+	}
+	return err
+}
 
 // Dir returns the folder.
 func (r *Run) Dir() string { return r.dir }

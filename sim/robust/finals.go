@@ -4,36 +4,44 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"sync/atomic"
 
+	"placer/internal/parallel"
 	"placer/plan"
-	"placer/sim"
 	"placer/units"
 )
 
 // Finals returns which of decisions has the least quantile on c.Machines machines that are drawn
 // independently, and on how many of these it ran: a search chooses among very many plans by few
-// machines, so that its best is partly one of chance. Machines are made one at a time. After a
-// sixteenth, an eighth, a quarter and a half of them the better half of the decisions goes on
-// (successive halving: Karnin, Koren and Somekh, 2013), until one is left. Where ctx ends, the machines so far decide. Decisions that take
-// more memory than there is on any machine come last.
-func Finals(ctx context.Context, x Model, c Config, decisions []plan.Decision) (best, machines int, err error) {
+// machines, so that its best is partly one of chance. After a sixteenth, an eighth, a quarter and
+// a half of them the better half of the decisions goes on (successive halving: Karnin, Koren and
+// Somekh, 2013), until one is left. Each worker, of which there is at least one, holds one machine
+// at a time; the answer does not depend on their number. Where ctx ends, the machines so far
+// decide. Decisions that take more memory than there is on any machine come last. A decision alone
+// is the best without a machine.
+func Finals(ctx context.Context, x Model, c Config, decisions []plan.Decision, workers int) (best, machines int, err error) {
 	if err := c.Validate(); err != nil {
 		return 0, 0, err
+	}
+	if len(decisions) == 1 {
+		return 0, 0, nil
 	}
 	left := make([]finalist, len(decisions))
 	for k, d := range decisions {
 		left[k] = finalist{of: k, decision: d}
 	}
-	for machines < c.Machines && ctx.Err() == nil && (len(left) > 1 || machines == 0) {
-		s, err := x.off(independent(c, machines, dimensions(x.Machine)))
+	for _, until := range []int{c.Machines / 16, c.Machines / 8, c.Machines / 4, c.Machines / 2, c.Machines} {
+		if until <= machines || len(left) == 1 {
+			continue
+		}
+		ran, err := x.round(ctx, c, machines, until, left, workers)
 		if err != nil {
 			return 0, machines, err
 		}
-		for k := range left {
-			left[k].run(s)
+		if machines += ran; machines < until {
+			break
 		}
-		switch machines++; machines {
-		case c.Machines / 16, c.Machines / 8, c.Machines / 4, c.Machines / 2:
+		if until < c.Machines {
 			left = sorted(left, c.Quantile)
 			left = left[:(len(left)+1)/2]
 		}
@@ -42,6 +50,52 @@ func Finals(ctx context.Context, x Model, c Config, decisions []plan.Decision) (
 		return 0, 0, nil
 	}
 	return sorted(left, c.Quantile)[0].of, machines, nil
+}
+
+// round runs all on the machines from the from-th to before the until-th, and returns how many
+// of them: fewer where ctx ends, the first ones.
+func (x *Model) round(ctx context.Context, c Config, from, until int, all []finalist, workers int) (ran int, err error) {
+	scores, errs := make([][]plan.Score, until-from), make([]error, until-from)
+	var next atomic.Int64
+	var wait parallel.Group
+	for range min(max(1, workers), until-from) {
+		wait.Go(func() {
+			for ctx.Err() == nil {
+				k := int(next.Add(1)) - 1
+				if k >= len(scores) {
+					return
+				}
+				scores[k], errs[k] = x.scoresOn(independent(c, from+k, dimensions(x.Machine)), all)
+			}
+		})
+	}
+	wait.Wait()
+	for k, of := range scores { // machines are taken in order, so that those that ran are the first
+		if errs[k] != nil {
+			return ran, errs[k]
+		}
+		if of == nil {
+			break
+		}
+		for i := range all {
+			all[i].add(of[i])
+		}
+		ran++
+	}
+	return ran, nil
+}
+
+// scoresOn returns the score of each of all on the machine that is off by factors.
+func (x *Model) scoresOn(factor []float64, all []finalist) ([]plan.Score, error) {
+	s, err := x.off(factor)
+	if err != nil {
+		return nil, err
+	}
+	scores := make([]plan.Score, len(all))
+	for k := range all {
+		scores[k] = s.Evaluate(all[k].decision)
+	}
+	return scores, nil
 }
 
 // finalist is a decision with its steps so far.
@@ -53,8 +107,7 @@ type finalist struct {
 	quantile float64
 }
 
-func (f *finalist) run(s *sim.Simulator) {
-	x := s.Evaluate(f.decision)
+func (f *finalist) add(x plan.Score) {
 	f.steps = append(f.steps, x.Value)
 	f.overflow = max(f.overflow, x.Overflow)
 }

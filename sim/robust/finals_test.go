@@ -11,7 +11,7 @@ import (
 )
 
 // TestFinals: of many placements the finals choose one whose sampled quantile on machines that they
-// did not have is near the least, they stop with ctx, and they depend on the seed alone.
+// did not have is near the least, they stop with ctx, and they depend on the seed alone, not on the workers.
 func TestFinals(t *testing.T) {
 	g, m, cost := priced(t)
 	rng := rand.New(rand.NewPCG(4, 5))
@@ -24,12 +24,12 @@ func TestFinals(t *testing.T) {
 		all = append(all, d)
 	}
 	c := robust.Config{Quantile: 0.95, Machines: 200, Error: 0.1, Seed: 3}
-	best, n, err := robust.Finals(context.Background(), robust.Model{Graph: g, Machine: m, Cost: cost, How: sim.Default()}, c, all)
+	best, n, err := robust.Finals(context.Background(), robust.Model{Graph: g, Machine: m, Cost: cost, How: sim.Default()}, c, all, 1)
 	if err != nil || n < c.Machines/2 {
 		t.Fatalf("%d machines, %v", n, err)
 	}
-	if again, _, _ := robust.Finals(context.Background(), robust.Model{Graph: g, Machine: m, Cost: cost, How: sim.Default()}, c, all); again != best {
-		t.Errorf("decision %d, again %d", best, again)
+	if again, ran, _ := robust.Finals(context.Background(), robust.Model{Graph: g, Machine: m, Cost: cost, How: sim.Default()}, c, all, 3); again != best || ran != n {
+		t.Errorf("decision %d by %d machines, with three workers %d by %d", best, n, again, ran)
 	}
 	other := c
 	other.Seed = 4
@@ -47,9 +47,12 @@ func TestFinals(t *testing.T) {
 	if got := quantile(best); got > 1.01*least {
 		t.Errorf("the chosen one takes %.4g s, the best %.4g s", got, least)
 	}
+	if best, n, err := robust.Finals(t.Context(), robust.Model{Graph: g, Machine: m, Cost: cost, How: sim.Default()}, c, all[:1], 2); best != 0 || n != 0 || err != nil {
+		t.Errorf("of one decision %d by %d machines, %v", best, n, err)
+	}
 	ended, stop := context.WithCancel(context.Background())
 	stop()
-	if _, n, err := robust.Finals(ended, robust.Model{Graph: g, Machine: m, Cost: cost, How: sim.Default()}, c, all); n != 0 || err != nil {
+	if _, n, err := robust.Finals(ended, robust.Model{Graph: g, Machine: m, Cost: cost, How: sim.Default()}, c, all, 2); n != 0 || err != nil {
 		t.Errorf("%d machines after the end, %v", n, err)
 	}
 }

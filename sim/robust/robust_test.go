@@ -58,6 +58,16 @@ func TestQuantile(t *testing.T) {
 	c := robust.Config{Quantile: 0.95, Machines: 40, Error: 0.1, Seed: 3}
 	e, s, n := evaluator(t, c)
 	none, _, _ := evaluator(t, robust.Config{Quantile: 0.5, Machines: 3, Seed: 3})
+	ctx, stop := context.WithCancel(t.Context())
+	asIs := float64(s.LowerBound(ctx).Seconds)
+	floor, tight := e.Floor(asIs), e.Bound(ctx, false, asIs, 2)
+	if one := e.Bound(ctx, false, asIs, 1); one != tight {
+		t.Errorf("bound %v by two workers, %v by one", tight, one)
+	}
+	stop()
+	if none := e.Bound(ctx, false, asIs, 2); math.Abs(none/floor-1) > 1e-12 || !(0 < floor && floor < tight) {
+		t.Errorf("bounds %v at first, %v when all machines have proven theirs, %v when none has", floor, tight, none)
+	}
 	for range 20 {
 		d := plan.Decision{Device: make([]uint8, n)}
 		for i := range d.Device {
@@ -81,8 +91,8 @@ func TestQuantile(t *testing.T) {
 		if want := math.Exp(mean + sd*(z+(z*z-1)/6*min(max(skew, -1), 1))); math.Abs(got.Value/want-1) > 1e-9 {
 			t.Fatalf("value %v, want %v of %v", got.Value, want, steps)
 		}
-		if got.Value < e.Bound(false) {
-			t.Errorf("value %v is below the bound %v", got.Value, e.Bound(false))
+		if got.Value < tight {
+			t.Errorf("value %v is below the bound %v", got.Value, tight)
 		}
 		if again := e.Clone().Evaluate(d); again != got {
 			t.Errorf("a clone says %v, not %v", again, got)

@@ -20,6 +20,8 @@ type Plan struct {
 	// came there; nil where they are not known.
 	Search *report.Search
 	Curves []Curve
+	// Notes stand below the table of methods.
+	Notes []string
 }
 
 // Curve is the course of one method.

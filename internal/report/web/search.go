@@ -36,7 +36,7 @@ func WriteSearch(w io.Writer, x *Plan) error {
 		p.Sections = append(p.Sections, section{ID: "convergence", Title: "Convergence", Figures: []figure{chart}, Legend: legend})
 	}
 	p.Sections = append(p.Sections,
-		section{ID: "methods", Title: "Methods", Tables: []tableView{methodsTable(s)}, Notes: methodNotes(s)},
+		section{ID: "methods", Title: "Methods", Tables: []tableView{methodsTable(s)}, Notes: append(x.Notes, methodNotes(s)...)},
 		section{ID: "devices", Title: "Devices and links", Tables: []tableView{
 			{"what each device does in the step", x.Simulation.DeviceCells(), -1}, {"what each link carries in the step", x.Simulation.LinkCells(), -1}}})
 	p.Footer = searchFooter(s)

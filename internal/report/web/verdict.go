@@ -25,6 +25,9 @@ func verdict(s *report.Search, used int) (sentences []string) {
 	} else {
 		sentences = append(sentences, fmt.Sprintf("The best plan, by %s, takes %s a step on %s.", s.Best.Method, value(best), where))
 	}
+	if s.Robust != nil {
+		sentences = append(sentences, fmt.Sprintf("Step times are %v; the timeline is of the machine as it is.", s.Robust))
+	}
 	if x := s.OneDevice; x != nil {
 		switch {
 		case !x.Feasible:
@@ -37,6 +40,9 @@ func verdict(s *report.Search, used int) (sentences []string) {
 	}
 	if x := s.BestRule; x != nil && x.Feasible && x.Reduction > tie {
 		sentences = append(sentences, fmt.Sprintf("The best rule, %s, comes to %s, of which the best plan saves %.1f%%.", x.Method, value(x.Value), 100*x.Reduction))
+	}
+	if x := s.Given; x != nil && s.Robust == nil && x.Feasible && x.Reduction > tie {
+		sentences = append(sentences, fmt.Sprintf("The plan given comes to %s, of which the best plan saves %.1f%%.", value(x.Value), 100*x.Reduction))
 	}
 	if s.Best.Gap != nil {
 		sentences = append(sentences, fmt.Sprintf("No plan comes below %s, which is proven; this one is %.1f%% above it.", value(s.LowerBound), 100**s.Best.Gap))

@@ -210,7 +210,7 @@ func TestResumedWithoutCheckpoint(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(other, bytes.Replace(data, []byte(formatValue), []byte("placer.other.v1"), 1), 0o644); err != nil {
+	if err := os.WriteFile(other, []byte(strings.NewReplacer(formatValue, "placer.other.v1", `"sha256"`, `"sha255"`).Replace(string(data))), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	for _, test := range []struct{ name, path, note string }{{"nothing saved", "", ""}, {"gone", path + "x", "no such file"}, {"another's", other, "placer.other.v1"}} {

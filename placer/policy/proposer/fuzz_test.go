@@ -17,8 +17,8 @@ func FuzzRead(f *testing.F) {
 	if err := made(2, 1).Write(&sample, "x"); err != nil {
 		f.Fatal(err)
 	}
-	f.Add(network.Bytes())
-	f.Add(sample.Bytes())
+	f.Add(bytes.Replace(network.Bytes(), []byte(`"sha256"`), []byte(`"sha255"`), 1)) // no checksum, which refuses all that is changed
+	f.Add(bytes.Replace(sample.Bytes(), []byte(`"sha256"`), []byte(`"sha255"`), 1))  // no checksum, which refuses all that is changed
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if n, err := Read(data, "x"); err == nil {

@@ -9,7 +9,7 @@ import (
 func FuzzRead(f *testing.F) {
 	p := policy(f, 2)
 	p.Card = Card{Trained: []string{"a"}, Results: []Result{{Workload: "w", Devices: 2, Best: 0.5}}}
-	f.Add(written(f, p))
+	f.Add(bytes.Replace(written(f, p), []byte(`"sha256"`), []byte(`"sha255"`), 1)) // no checksum, which refuses all that is changed
 	f.Fuzz(func(t *testing.T, data []byte) {
 		p, err := Read(data, "f")
 		if err != nil {
@@ -39,7 +39,7 @@ func FuzzReadCheckpoint(f *testing.F) {
 	if err := t.checkpoint().Write(&b); err != nil {
 		f.Fatal(err)
 	}
-	f.Add(b.Bytes())
+	f.Add(bytes.Replace(b.Bytes(), []byte(`"sha256"`), []byte(`"sha255"`), 1)) // no checksum, which refuses all that is changed
 	f.Fuzz(func(t *testing.T, data []byte) {
 		k, err := ReadCheckpoint(data, "f")
 		if err != nil {
