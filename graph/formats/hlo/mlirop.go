@@ -138,7 +138,11 @@ func (p *mlir) operation(c *computation, known *values, op string, depth int) (d
 		x.captured = append(x.captured, inner.captures()...)
 	}
 	if x.opcode == "call" && len(regions) == 0 {
-		if found := funcName.FindStringSubmatch(body); found != nil {
+		named := funcName
+		if strings.HasSuffix(name, ".composite") {
+			named = calledName
+		}
+		if found := named.FindStringSubmatch(body); found != nil {
 			p.calls = append(p.calls, pendingCall{x, strings.Trim(found[1], `"`)})
 		}
 	}
@@ -232,6 +236,11 @@ func withoutBindings(head string) string {
 	return reducerHead.ReplaceAllString(whileBinding.ReplaceAllString(head, "%"), "")
 }
 
+// raggedNumbers finds the list of that name in a ragged product's attributes.
+func raggedNumbers(name string) *regexp.Regexp {
+	return regexp.MustCompile(name + `_dimensions\s*=\s*\[([^\]]*)\]`)
+}
+
 var (
 	pairOfDims  = regexp.MustCompile(`(contracting_dims|batching_dims)\s*=\s*\[([^\]]*)\]\s*x`)
 	dotNumbers  = regexp.MustCompile(`(lhs_contracting_dimensions|lhs_batching_dimensions)\s*=\s*\[([^\]]*)\]`)
@@ -241,6 +250,10 @@ var (
 	comparison  = regexp.MustCompile(`(?:^|[\s#])(?:stablehlo<comparison_direction )?(LT|LE|GT|GE|EQ|NE)\b`)
 	denseScalar = regexp.MustCompile(`dense<(-?\d+)>`)
 	callTarget  = regexp.MustCompile(`@([\w.$-]+)`)
+
+	backendConfig = regexp.MustCompile(`backend_config\s*=\s*"((?:[^"\\]|\\.)*)"`)
+	hexEscape     = regexp.MustCompile(`\\[0-9A-Fa-f]{2}`)
+	calledName    = regexp.MustCompile(`decomposition\s*=\s*@("[^"]*"|[\w.$-]+)`)
 
 	fourierLengths = regexp.MustCompile(`length\s*=\s*(?:array<i64:)?\s*\[?([\d, ]+)`)
 )
@@ -257,8 +270,20 @@ func (p *mlir) kind(x *instruction, name, body string) {
 	case name == "sdy.manual_computation": // of shard_map and pmap: what one device does
 		x.opcode = "call"
 		p.m.sharded = true
+	case short == "composite": // a name for what its decomposition does
+		x.opcode = "call"
 	case short == "top-k":
 		x.opcode = "topk"
+	case short == "optimization-barrier":
+		x.opcode = "opt-barrier"
+	case short == "ragged-dot":
+		x.opcode = short
+		for to, list := range map[*[]int64]*regexp.Regexp{&x.attr.contracting: raggedNumbers("lhs_contracting"), &x.attr.batch: raggedNumbers("lhs_batching"),
+			&x.attr.rightContracting: raggedNumbers("rhs_contracting"), &x.attr.rightBatch: raggedNumbers("rhs_batching"), &x.attr.groupDims: raggedNumbers("rhs_group")} {
+			if found := list.FindStringSubmatch(body); found != nil {
+				*to = numbers(found[1])
+			}
+		}
 	case strings.HasPrefix(name, "util.global"):
 		x.opcode = "reshape"
 		if len(x.operands) == 0 {
@@ -304,6 +329,12 @@ func (p *mlir) kind(x *instruction, name, body string) {
 		x.opcode = short
 		if found := callTarget.FindStringSubmatch(body); found != nil {
 			x.attr.target = found[1]
+		}
+		if found := backendConfig.FindStringSubmatch(body); found != nil {
+			x.attr.config = hexEscape.ReplaceAllStringFunc(found[1], func(e string) string {
+				n, _ := strconv.ParseUint(e[1:], 16, 8)
+				return string([]byte{byte(n)})
+			})
 		}
 	case short == "fft":
 		x.opcode = short
