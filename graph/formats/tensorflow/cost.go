@@ -18,6 +18,9 @@ func (imp *importer) cost(op *graph.Op, n *nodepb.NodeDef, in, outs []output, ma
 	if op.GEMM.IsZero() {
 		op.GEMM = nodeProduct(n, in, outs)
 	}
+	if !op.GEMM.IsZero() && len(in) > 0 && in[0].dtype.pair() { // as of reals: parts beside each other, 8 operations for 2
+		op.GEMM.K, op.GEMM.N = 2*op.GEMM.K, 2*op.GEMM.N
+	}
 	repeats, reread := times, 0.
 	if l := recurrent(n, in); !l.IsZero() {
 		op.GEMM, repeats, reread = l.GEMM, times*float64(l.times), l.reread*float64(in[0].dtype.bytes(1))

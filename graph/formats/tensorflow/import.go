@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	funcpb "github.com/wamuir/graft/tensorflow/core/framework/function_go_proto"
+	nodepb "github.com/wamuir/graft/tensorflow/core/framework/node_def_go_proto"
 
 	"placer/graph"
 	"placer/graph/formats/foreign"
@@ -50,6 +51,7 @@ type importer struct {
 	kept map[graph.TensorID]graph.TensorID // items of lists, and what stands for their bytes
 
 	branching int // conditionals of which one branch counts
+	switches  int // conditionals of which all branches count
 	once      int // loops of unknown length, as ops of their own
 
 	unpriced map[graph.Kind]int // products and convolutions whose sizes are not known
@@ -64,6 +66,9 @@ type scope struct {
 	times  float64 // how often its ops run
 	loop   int     // the loop that they are in, from 1
 	of     map[string][]output
+	nodes  map[string]*nodepb.NodeDef
+	kinds  map[string]string     // operators of nodes
+	counts map[string]int64      // how often loops of TensorFlow 1 run, by name; -1 where that is not seen
 	ops    map[string]graph.OpID // the last op of a node, for control edges
 	depth  int
 }
@@ -133,6 +138,9 @@ func (imp *importer) run() error {
 	imp.sum.Graph = g
 	if imp.unknown > 0 {
 		imp.sum.Notes = append(imp.sum.Notes, fmt.Sprintf("%s taken for empty", words.Count(imp.unknown, "output of unknown shape is", "outputs of unknown shape are")))
+	}
+	if imp.switches > 0 {
+		imp.sum.Notes = append(imp.sum.Notes, fmt.Sprintf("%s all its branches, as Switch and Merge nodes have them", words.Count(imp.switches, "conditional counts", "conditionals count each")))
 	}
 	if imp.branching > 0 {
 		imp.sum.Notes = append(imp.sum.Notes, fmt.Sprintf("%s the branch that costs most", words.Count(imp.branching, "conditional runs", "conditionals run")))
