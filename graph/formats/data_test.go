@@ -30,7 +30,6 @@ var refused = []struct{ path, reason string }{
 	{"tf-graphs/graphdef-pbtxt/grappler/function_error.pbtxt", "node 0 (Add) is on a cycle"},
 	{"tf-graphs/graphdef-pbtxt/grappler/function_functional_while.pbtxt", "a loop that runs an unknown number of times"},
 	{"tf-graphs/graphdef-pbtxt/grappler/loops_and_", "a loop that runs an unknown number of times"},
-	{"tf-graphs/graphdef-pbtxt/grappler/while_loop", "a loop that runs an unknown number of times"},
 	{"tf-graphs/tfjs-graph-model/movenet.model.json.gz", "a loop that runs an unknown number of times"},
 	{"tf-graphs/profiler/run_meta", "looks like TensorFlow's RunMetadata"},
 	{"tpugraphs-testdata/", "looks like TpuGraphs' tuning data"},
