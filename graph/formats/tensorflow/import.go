@@ -54,6 +54,7 @@ type importer struct {
 	switches  int // conditionals of which all branches count
 	once      int // loops of unknown length, as ops of their own
 
+	nameless map[graph.Kind]int // ops whose arithmetic is not known
 	unpriced map[graph.Kind]int // products and convolutions whose sizes are not known
 	unknown  int                // outputs without a shape
 	open     int                // dimensions without a size
@@ -92,7 +93,7 @@ func Import(data []byte, name string, dims map[string]int64) (*Imported, error) 
 	if err != nil {
 		return nil, fmt.Errorf("%s: TensorFlow: %w", name, err)
 	}
-	imp := &importer{file: f, dims: dims, funcs: map[string]*funcpb.FunctionDef{}, names: foreign.NewNames(), class: map[string]graph.OpID{}, loops: map[string]int{}, kept: map[graph.TensorID]graph.TensorID{}, unpriced: map[graph.Kind]int{}, left: maxInlined, sum: &Imported{}}
+	imp := &importer{file: f, dims: dims, funcs: map[string]*funcpb.FunctionDef{}, names: foreign.NewNames(), class: map[string]graph.OpID{}, loops: map[string]int{}, kept: map[graph.TensorID]graph.TensorID{}, unpriced: map[graph.Kind]int{}, nameless: map[graph.Kind]int{}, left: maxInlined, sum: &Imported{}}
 	base := foreign.GraphName(name)
 	for _, ending := range []string{".gz", ".pbtxt", ".pb", ".meta", ".saved_model", ".model"} {
 		base = strings.TrimSuffix(base, ending)
@@ -149,7 +150,10 @@ func (imp *importer) run() error {
 		imp.sum.Notes = append(imp.sum.Notes, fmt.Sprintf("%s counted once; --dim NAME=N", words.Count(imp.once, "loop runs an unknown number of times and is", "loops run an unknown number of times and are")))
 	}
 	if len(imp.unpriced) > 0 {
-		imp.sum.Notes = append(imp.sum.Notes, imp.unpricedNote())
+		imp.sum.Notes = append(imp.sum.Notes, "products of unknown size cost their bytes alone: "+named(imp.unpriced))
+	}
+	if len(imp.nameless) > 0 {
+		imp.sum.Notes = append(imp.sum.Notes, "operators whose arithmetic is not known cost an operation an element at most: "+named(imp.nameless))
 	}
 	if imp.open > 0 {
 		imp.sum.Dims = append(imp.sum.Dims, "batch")
@@ -164,13 +168,13 @@ func (imp *importer) run() error {
 	return nil
 }
 
-// unpricedNote names the products and convolutions whose arithmetic is not known.
-func (imp *importer) unpricedNote() string {
+// named lists kinds with how many ops are of them.
+func named(of map[graph.Kind]int) string {
 	var kinds []string
-	for _, k := range slices.Sorted(maps.Keys(imp.unpriced)) {
-		kinds = append(kinds, fmt.Sprintf("%d %s", imp.unpriced[k], k))
+	for _, k := range slices.Sorted(maps.Keys(of)) {
+		kinds = append(kinds, fmt.Sprintf("%d %s", of[k], k))
 	}
-	return fmt.Sprintf("products of unknown size cost their bytes alone: %s", strings.Join(kinds, ", "))
+	return strings.Join(kinds, ", ")
 }
 
 // openInputs names the dimensions of inputs that are taken for 1.

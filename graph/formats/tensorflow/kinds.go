@@ -122,6 +122,20 @@ func kindOf(op string) graph.Kind {
 		return "Pack"
 	case "EmptyTensorList", "TensorListFromTensor", "TensorListReserve", "TensorListSetItem", "TensorListGetItem", "TensorListPushBack", "TensorListPopBack", "TensorListLength", "TensorListElementShape":
 		return "IdentityN" // names of tensors change hands
+	case "Complex", "Real", "Imag":
+		return "Cast"
+	case "ComplexAbs":
+		return "Abs"
+	case "Conj":
+		return "Neg"
+	case "SegmentSum", "SegmentMean":
+		return "UnsortedSegmentSum"
+	case "FakeQuantWithMinMaxArgs", "FakeQuantWithMinMaxVars", "FakeQuantWithMinMaxVarsPerChannel":
+		return "QuantizeLinear"
+	case "Assert", "VarIsInitializedOp", "VarIsInitialized":
+		return "NoOp"
+	case "VariableShape":
+		return "Shape"
 	case "RandomStandardNormal", "TruncatedNormal", "ParameterizedTruncatedNormal":
 		return "RandomStandardNormal"
 	}

@@ -45,6 +45,24 @@ func types(n *nodepb.NodeDef, in []output, shapes int) ([]elem, error) {
 		return []elem{first, elemOf(typespb.DataType_DT_INT32)}, nil
 	case "Cast":
 		return []elem{of("DstT")}, nil
+	case "Complex", "Real", "Imag", "Angle", "ComplexAbs", "BatchMatMulV3":
+		if n.Attr["Tout"] != nil {
+			return []elem{of("Tout")}, nil
+		}
+	case "RFFT", "RFFT2D", "RFFT3D":
+		if n.Attr["Tcomplex"] != nil {
+			return []elem{of("Tcomplex")}, nil
+		}
+		return []elem{elemOf(typespb.DataType_DT_COMPLEX64)}, nil
+	case "IRFFT", "IRFFT2D", "IRFFT3D":
+		if n.Attr["Treal"] != nil {
+			return []elem{of("Treal")}, nil
+		}
+		return []elem{elemOf(typespb.DataType_DT_FLOAT)}, nil
+	case "FFT", "FFT2D", "FFT3D", "IFFT", "IFFT2D", "IFFT3D":
+		if n.Attr["Tcomplex"] != nil {
+			return []elem{of("Tcomplex")}, nil
+		}
 	case "ReadVariableOp", "VarHandleOp", "Variable", "VariableV2", "Placeholder", "PlaceholderV2", "Const", "ResourceGather", "RandomUniform", "RandomStandardNormal", "TruncatedNormal", "RandomUniformInt":
 		if n.Attr["dtype"] != nil {
 			return []elem{of("dtype")}, nil
