@@ -32,7 +32,7 @@ func TestAlgebra(t *testing.T) {
 	if want := "operators whose arithmetic is not known cost an operation an element at most: 1 Svd"; err != nil || !slices.Contains(x.Notes, want) {
 		t.Errorf("%v, notes %q", err, x.Notes)
 	}
-	x, err = Import([]byte(holder("x", 8, 64)+node("w", "Placeholder", nil, "dtype", complex64, "shape", dims(64, 6))+node("c", "Complex", []string{"x", "x"}, "T", float, "Tout", complex64)+node("y", "MatMul", []string{"c", "w"}, "T", complex64)), "f", nil)
+	x, err = Import([]byte(holder("x", 8, 64)+node("w", "Placeholder", nil, "dtype", complex64, "shape", dims(64, 6))+node("c", "Complex", []string{"x", "x"}, "T", float)+node("y", "MatMul", []string{"c", "w"}, "T", complex64)), "f", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
