@@ -1,7 +1,7 @@
 package hlo
 
 import (
-	"fmt"
+	"slices"
 
 	"placer/graph"
 )
@@ -11,15 +11,12 @@ import (
 // there in any case.
 func (b *builder) barrier(x *instruction, f *frame, args [][]graph.TensorID) {
 	scope := f.within(x.attr.scope)
-	op := graph.Op{Forward: graph.None, Module: modulePath(scope)}
+	op := &graph.Op{Name: f.prefix + x.name, Kind: "NoOp", Forward: graph.None, Module: modulePath(scope)}
 	if b.backward(x, scope, false) {
 		op.Phase = graph.Backward
 	}
-	var in, out []graph.TensorID
-	for _, a := range args {
-		in = append(in, a...)
-	}
-	out = append(out, in...)
+	in := slices.Concat(args...)
+	out := slices.Clone(in)
 	waits, after := map[graph.OpID]bool{}, []graph.OpID{}
 	for _, t := range in {
 		if p := b.b.TensorAt(t).Producer; !b.there(t) && !waits[p] {
@@ -29,8 +26,7 @@ func (b *builder) barrier(x *instruction, f *frame, args [][]graph.TensorID) {
 	}
 	gate := graph.None
 	if len(after) > 1 {
-		op.Name, op.Kind = b.names.Take(f.prefix+x.name), "NoOp"
-		gate = b.add(op, nil, nil, scope)
+		gate = b.alike(op, nil, nil, scope)
 		for _, p := range after {
 			b.b.Control(p, gate)
 		}
@@ -41,9 +37,8 @@ func (b *builder) barrier(x *instruction, f *frame, args [][]graph.TensorID) {
 		if b.there(t) {
 			continue
 		}
-		of := *b.b.TensorAt(t)
-		op.Name, op.Kind, op.DType = b.names.Take(fmt.Sprintf("%s%s.%d", f.prefix, x.name, k)), "Identity", of.DType
-		id := b.add(op, []graph.TensorID{t}, []graph.Tensor{{DType: of.DType, Shape: of.Shape, Bytes: of.Bytes}}, scope)
+		op.Kind, op.DType = "Identity", b.b.TensorAt(t).DType
+		id := b.alike(op, []graph.TensorID{t}, b.b.TensorAt(t), scope)
 		if gate == graph.None {
 			f.ops[x] = id
 		} else {

@@ -118,7 +118,7 @@ func (x *instruction) own(kind graph.Kind) (c cost) {
 		}
 	}
 	if !c.product.IsZero() {
-		if x.operands[0].shape.elem.pair { // as of reals: parts beside each other, 8 operations for 2
+		if x.operands[0].shape.elem.pair() { // as of reals: parts beside each other, 8 operations for 2
 			c.product.K, c.product.N = 2*c.product.K, 2*c.product.N
 		}
 		c.dtype = x.factors()
@@ -145,7 +145,7 @@ func (x *instruction) parts() float64 {
 		a = &x.operands[0].shape
 	}
 	switch {
-	case a == nil || !a.elem.pair:
+	case a == nil || !a.elem.pair():
 		return 1
 	case x.opcode == "multiply" || x.opcode == "divide":
 		return 6

@@ -32,22 +32,22 @@ func (x *instruction) factorization() graph.GEMM {
 	for _, d := range a[:len(a)-2] {
 		g.Batch *= d
 	}
-	part := func(of int64, share float64) int64 { return max(int64(math.Round(float64(of)*share)), 1) }
+	part := func(share float64) int64 { return max(int64(math.Round(float64(n)*share)), 1) }
 	switch {
 	case name == "cholesky", strings.Contains(name, "potrf"):
-		g.N = part(n, 1./6)
+		g.N = part(1. / 6)
 	case strings.Contains(name, "getrf"):
-		g.N = part(n, 1./3)
+		g.N = part(1. / 3)
 	case strings.Contains(name, "geqrf"), strings.Contains(name, "orgqr"), strings.Contains(name, "ungqr"):
-		g.N = part(n, 2./3)
+		g.N = part(2. / 3)
 		if rows > n { // 2 m n^2 - 2 n^3/3
-			g.N = part(n, 1-float64(n)/float64(3*rows))
+			g.N = part(1 - float64(n)/float64(3*rows))
 		}
 	case name == "triangular-solve", strings.Contains(name, "trsm"):
 		if len(x.operands) < 2 || x.operands[1].shape.is || g.Batch*n == 0 {
 			return graph.GEMM{}
 		}
-		g.M, g.N = x.operands[1].shape.elements()/(g.Batch*n), part(n, 1./2)
+		g.M, g.N = x.operands[1].shape.elements()/(g.Batch*n), part(1./2)
 	default:
 		return graph.GEMM{}
 	}

@@ -236,11 +236,6 @@ func withoutBindings(head string) string {
 	return reducerHead.ReplaceAllString(whileBinding.ReplaceAllString(head, "%"), "")
 }
 
-// raggedNumbers finds the list of that name in a ragged product's attributes.
-func raggedNumbers(name string) *regexp.Regexp {
-	return regexp.MustCompile(name + `_dimensions\s*=\s*\[([^\]]*)\]`)
-}
-
 var (
 	pairOfDims  = regexp.MustCompile(`(contracting_dims|batching_dims)\s*=\s*\[([^\]]*)\]\s*x`)
 	dotNumbers  = regexp.MustCompile(`(lhs_contracting_dimensions|lhs_batching_dimensions)\s*=\s*\[([^\]]*)\]`)
@@ -253,6 +248,7 @@ var (
 
 	backendConfig = regexp.MustCompile(`backend_config\s*=\s*"((?:[^"\\]|\\.)*)"`)
 	hexEscape     = regexp.MustCompile(`\\[0-9A-Fa-f]{2}`)
+	raggedNumbers = regexp.MustCompile(`(\w+)_dimensions\s*=\s*\[([^\]]*)\]`)
 	calledName    = regexp.MustCompile(`decomposition\s*=\s*@("[^"]*"|[\w.$-]+)`)
 
 	fourierLengths = regexp.MustCompile(`length\s*=\s*(?:array<i64:)?\s*\[?([\d, ]+)`)
@@ -278,10 +274,18 @@ func (p *mlir) kind(x *instruction, name, body string) {
 		x.opcode = "opt-barrier"
 	case short == "ragged-dot":
 		x.opcode = short
-		for to, list := range map[*[]int64]*regexp.Regexp{&x.attr.contracting: raggedNumbers("lhs_contracting"), &x.attr.batch: raggedNumbers("lhs_batching"),
-			&x.attr.rightContracting: raggedNumbers("rhs_contracting"), &x.attr.rightBatch: raggedNumbers("rhs_batching"), &x.attr.groupDims: raggedNumbers("rhs_group")} {
-			if found := list.FindStringSubmatch(body); found != nil {
-				*to = numbers(found[1])
+		for _, list := range raggedNumbers.FindAllStringSubmatch(body, -1) {
+			switch dims := numbers(list[2]); list[1] {
+			case "lhs_contracting":
+				x.attr.contracting = dims
+			case "lhs_batching":
+				x.attr.batch = dims
+			case "rhs_contracting":
+				x.attr.rightContracting = dims
+			case "rhs_batching":
+				x.attr.rightBatch = dims
+			case "rhs_group":
+				x.attr.groupDims = dims
 			}
 		}
 	case strings.HasPrefix(name, "util.global"):

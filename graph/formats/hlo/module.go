@@ -62,17 +62,18 @@ type attributes struct {
 	literal     string // of a scalar constant
 	contracting []int64
 	batch       []int64
+	groups      int64   // feature_group_count; 0 for 1
+	spread      int64   // elements of a convolution's input with the zeros put between them, for each of its own: lhs_dilate's product; 0 for 1
+	output      int     // of a convolution's kernel: the dimension of output features, plus 1
+	lengths     []int64 // of a Fourier transform
+	trips       int64   // of a loop; 0 where it is not said
+	direction   string
+	target      string // of a custom call
+	config      string // backend_config of a custom call, JSON: what its library needs to know
+	scope       string // metadata's op_name: of an operation its modules, of a parameter JAX's name of the argument
+
 	// Of a ragged product, what its right operand sums over, has as a batch, and has for each group.
 	rightContracting, rightBatch, groupDims []int64
-	groups                                  int64   // feature_group_count; 0 for 1
-	spread                                  int64   // elements of a convolution's input with the zeros put between them, for each of its own: lhs_dilate's product; 0 for 1
-	output                                  int     // of a convolution's kernel: the dimension of output features, plus 1
-	lengths                                 []int64 // of a Fourier transform
-	trips                                   int64   // of a loop; 0 where it is not said
-	direction                               string
-	target                                  string // of a custom call
-	config                                  string // backend_config of a custom call, JSON: what its library needs to know
-	scope                                   string // metadata's op_name: of an operation its modules, of a parameter JAX's name of the argument
 }
 
 // shape is that of an array, or of a tuple.
@@ -86,21 +87,25 @@ type shape struct {
 // elem is an element type: how graphs name it, and its bits.
 type elem struct {
 	dtype graph.DType
-	bits  int64 // of both parts of a complex number
-	pair  bool  // a complex number
+	bits  int64
+}
+
+// pair reports whether e is of complex numbers.
+func (e elem) pair() bool {
+	return e.dtype == graph.F32 && e.bits == 64 || e.dtype == graph.F64 && e.bits == 128
 }
 
 // elems are the element types by HLO's names.
 func elems() map[string]elem {
 	return map[string]elem{
-		"pred": {graph.Bool, 8, false}, "i1": {graph.Bool, 8, false},
-		"s2": {graph.I8, 2, false}, "s4": {graph.I8, 4, false}, "s8": {graph.I8, 8, false}, "s16": {graph.I32, 16, false}, "s32": {graph.I32, 32, false}, "s64": {graph.I64, 64, false},
-		"u2": {graph.I8, 2, false}, "u4": {graph.I8, 4, false}, "u8": {graph.I8, 8, false}, "u16": {graph.I32, 16, false}, "u32": {graph.I32, 32, false}, "u64": {graph.I64, 64, false},
-		"f4e2m1fn": {graph.F8, 4, false}, "f8e3m4": {graph.F8, 8, false}, "f8e4m3": {graph.F8, 8, false}, "f8e4m3fn": {graph.F8, 8, false}, "f8e4m3b11fnuz": {graph.F8, 8, false},
-		"f8e4m3fnuz": {graph.F8, 8, false}, "f8e5m2": {graph.F8, 8, false}, "f8e5m2fnuz": {graph.F8, 8, false}, "f8e8m0fnu": {graph.F8, 8, false},
-		"f16": {graph.F16, 16, false}, "bf16": {graph.BF16, 16, false}, "f32": {graph.F32, 32, false}, "f64": {graph.F64, 64, false},
-		"c64": {graph.F32, 64, true}, "c128": {graph.F64, 128, true},
-		"token": {graph.I8, 0, false}, "opaque": {graph.I8, 0, false},
+		"pred": {graph.Bool, 8}, "i1": {graph.Bool, 8},
+		"s2": {graph.I8, 2}, "s4": {graph.I8, 4}, "s8": {graph.I8, 8}, "s16": {graph.I32, 16}, "s32": {graph.I32, 32}, "s64": {graph.I64, 64},
+		"u2": {graph.I8, 2}, "u4": {graph.I8, 4}, "u8": {graph.I8, 8}, "u16": {graph.I32, 16}, "u32": {graph.I32, 32}, "u64": {graph.I64, 64},
+		"f4e2m1fn": {graph.F8, 4}, "f8e3m4": {graph.F8, 8}, "f8e4m3": {graph.F8, 8}, "f8e4m3fn": {graph.F8, 8}, "f8e4m3b11fnuz": {graph.F8, 8},
+		"f8e4m3fnuz": {graph.F8, 8}, "f8e5m2": {graph.F8, 8}, "f8e5m2fnuz": {graph.F8, 8}, "f8e8m0fnu": {graph.F8, 8},
+		"f16": {graph.F16, 16}, "bf16": {graph.BF16, 16}, "f32": {graph.F32, 32}, "f64": {graph.F64, 64},
+		"c64": {graph.F32, 64}, "c128": {graph.F64, 128},
+		"token": {graph.I8, 0}, "opaque": {graph.I8, 0},
 	}
 }
 

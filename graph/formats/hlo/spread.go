@@ -12,11 +12,18 @@ func (b *builder) own(in []graph.TensorID) {
 		case !read:
 			b.spread[t] = true
 		default:
-			x := *b.b.TensorAt(t)
-			op := *b.b.At(x.Producer)
-			op.Name = b.names.Take(op.Name)
-			id := b.add(op, b.b.InputsAt(x.Producer), []graph.Tensor{{DType: x.DType, Shape: x.Shape, Bytes: x.Bytes}}, b.scopes[x.Producer])
-			in[k] = b.b.Output(id, 0)
+			from := b.b.TensorAt(t).Producer
+			in[k] = b.b.Output(b.alike(b.b.At(from), b.b.InputsAt(from), b.b.TensorAt(t), b.scopes[from]), 0)
 		}
 	}
+}
+
+// alike adds an op like one, under a name of its own, which makes an array like out, or nothing.
+func (b *builder) alike(one *graph.Op, in []graph.TensorID, out *graph.Tensor, scope string) graph.OpID {
+	op := *one
+	op.Name = b.names.Take(op.Name)
+	if out == nil {
+		return b.add(op, in, nil, scope)
+	}
+	return b.add(op, in, []graph.Tensor{{DType: out.DType, Shape: out.Shape, Bytes: out.Bytes}}, scope)
 }
