@@ -30,3 +30,17 @@ func TestDims(t *testing.T) {
 		}
 	}
 }
+
+// A size may be none, as of a cache that is empty, but for the samples.
+func TestEmptyDims(t *testing.T) {
+	for text, want := range map[string]string{"past=0": "", "batch=0": "--dim batch=0: want at least 1", "past=-1": "--dim past=-1: want at least 0"} {
+		f := graphFlags{Graph: "m.onnx"}
+		v := &dimsValue{&f.Dims, map[string]int64{}}
+		if err := v.Set(text); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.check(); (err == nil) != (want == "") || err != nil && err.Error() != want {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+	}
+}

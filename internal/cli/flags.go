@@ -72,8 +72,11 @@ func (f *graphFlags) check() error {
 		return usagef("--dim is for graph files; workloads take settings as in rnnlm:layers=2,unroll=3")
 	}
 	for name, n := range f.Dims {
-		if n < 1 {
-			return usagef("--dim %s=%d: want at least 1", name, n)
+		if n < 0 {
+			return usagef("--dim %s=%d: want at least 0", name, n)
+		}
+		if n == 0 && slices.Contains(batchDims, name) {
+			return usagef("--dim %s=0: want at least 1", name)
 		}
 	}
 	return nil

@@ -46,6 +46,9 @@ type builder struct {
 	waits     map[graph.OpID][]graph.OpID // what ops wait for beside what they read
 	gives     []graph.TensorID            // of the entry
 	places    []given
+	loops     []whileLoop
+	compiled  bool                    // whether the module has fusions
+	spread    map[graph.TensorID]bool // what broadcasts make of single numbers, and whether it is read
 }
 
 // frame is one execution of a computation: the arrays that its instructions make.
@@ -79,13 +82,14 @@ func (f *frame) value(x *instruction) ([]graph.TensorID, bool) {
 // say them, by name.
 func build(m *module, name string, trips map[string]int64) (*graph.Graph, *Summary, error) {
 	b := &builder{m: m, b: graph.NewBuilder(name), names: foreign.NewNames(), kinds: kinds(), trips: trips, costs: map[*computation]*cost{},
-		left: maxInlined, leaves: maxLeaves, custom: map[string]bool{}, arguments: map[graph.OpID]*instruction{}, written: map[graph.OpID]bool{}, goesBack: map[*computation]bool{}, waits: map[graph.OpID][]graph.OpID{}, sum: &Summary{Computations: len(m.comps)}}
+		left: maxInlined, leaves: maxLeaves, custom: map[string]bool{}, arguments: map[graph.OpID]*instruction{}, written: map[graph.OpID]bool{}, goesBack: map[*computation]bool{}, spread: map[graph.TensorID]bool{}, waits: map[graph.OpID][]graph.OpID{}, sum: &Summary{Computations: len(m.comps)}}
 	for _, c := range m.comps {
 		for _, x := range c.list {
 			if x.id >= 0 {
 				b.sum.Instructions++
 				b.sum.Edges += len(x.operands)
 			}
+			b.compiled = b.compiled || x.opcode == "fusion"
 			if x.opcode == "while" {
 				b.sum.Loops = append(b.sum.Loops, x.name)
 			}
@@ -108,6 +112,7 @@ func build(m *module, name string, trips map[string]int64) (*graph.Graph, *Summa
 	b.phases()
 	b.gradients()
 	b.inPlace()
+	b.loopsInPlace()
 	g, err := b.b.Build()
 	if err != nil {
 		return nil, nil, err
@@ -186,6 +191,9 @@ func (b *builder) instruction(x *instruction, f *frame, parameters [][]graph.Ten
 		}
 		f.of[x] = args[0][at:end:end]
 		return nil
+	case "opt-barrier":
+		b.barrier(x, f, args)
+		return nil
 	case "call":
 		if len(x.called) != 1 {
 			return fmt.Errorf("calls %d computations, want 1", len(x.called))
@@ -207,6 +215,7 @@ func (b *builder) instruction(x *instruction, f *frame, parameters [][]graph.Ten
 		}
 		in = append(in, v...)
 	}
+	b.own(in)
 	if b.leaves -= len(in); b.leaves < 0 {
 		return fmt.Errorf("operands hold more than %d arrays", maxLeaves)
 	}
@@ -254,6 +263,12 @@ func (b *builder) instruction(x *instruction, f *frame, parameters [][]graph.Ten
 		}
 	}
 	f.of[x] = b.results(x, id, kept, in)
+	if x.opcode == "broadcast" && !b.compiled && len(x.operands) == 1 && x.operands[0].shape.elements() == 1 {
+		b.spread[f.of[x][0]] = false
+	}
+	if x.opcode == "while" && len(f.of[x]) <= len(in) {
+		b.loops = append(b.loops, whileLoop{x, id, in[:len(f.of[x])], f.of[x]})
+	}
 	return nil
 }
 
@@ -399,6 +414,7 @@ func (b *builder) costOfAll(c *computation, depth int) (sum cost, err error) {
 	if known := b.costs[c]; known != nil {
 		return *known, nil
 	}
+	inside := map[*instruction]units.Bytes{}
 	for _, x := range c.list {
 		switch x.opcode {
 		case "parameter", "tuple", "get-tuple-element", "constant":
@@ -409,8 +425,12 @@ func (b *builder) costOfAll(c *computation, depth int) (sum cost, err error) {
 			return sum, fmt.Errorf("instruction %s: %w", foreign.Brief(x.name), err)
 		}
 		sum.add(part, 1)
+		if len(x.inner()) > 0 && x.opcode != "fusion" {
+			inside[x] = part.live
+		}
 	}
-	sum.bytes = max(sum.bytes-b.fused(c), 0)
+	saved, within := b.fused(c)
+	sum.bytes, sum.live = max(sum.bytes-saved, 0), c.peak(within, inside)
 	b.costs[c] = &sum
 	return sum, nil
 }

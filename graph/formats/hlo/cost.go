@@ -14,11 +14,13 @@ func kinds() map[string]graph.Kind {
 		"add": "Add", "subtract": "Sub", "multiply": "Mul", "divide": "RealDiv", "remainder": "FloorMod", "maximum": "Maximum", "minimum": "Minimum",
 		"negate": "Neg", "abs": "Abs", "sign": "Sign", "floor": "Floor", "ceil": "Ceil", "round-nearest-afz": "Round", "round-nearest-even": "Round", "clamp": "ClipByValue",
 		"and": "LogicalAnd", "or": "LogicalOr", "not": "LogicalNot", "xor": "LogicalXor", "shift-left": "BitShift", "shift-right-logical": "BitShift", "shift-right-arithmetic": "BitShift",
-		"compare": "Equal", "select": "Select", "convert": "Cast", "is-finite": "IsInf", "iota": "Fill", "reduce-precision": "Cast", "stochastic-convert": "Cast",
+		"compare": "Equal", "select": "Select", "convert": "Cast", "is-finite": "IsInf", "real": "Cast", "imag": "Cast", "complex": "Cast", "conj": "Neg", "popcnt": "BitwiseNot", "count-leading-zeros": "BitwiseNot", "iota": "Fill", "reduce-precision": "Cast", "stochastic-convert": "Cast",
 		"exponential": "Exp", "exponential-minus-one": "Exp", "log": "Log", "log-plus-one": "Log", "logistic": "Sigmoid", "tanh": "Tanh", "erf": "Erf", "power": "Pow", "sqrt": "Sqrt", "rsqrt": "Rsqrt", "cbrt": "Pow",
-		"sine": "Sin", "cosine": "Cos", "tan": "Tan", "atan2": "Atan", "rng": "RandomUniform", "rng-bit-generator": "RandomUniform",
-		"dot": "MatMul", "convolution": "Conv2D", "reduce": "Sum", "reduce-window": "AvgPool", "select-and-scatter": "MaxPoolGrad", "sort": "TopK", "topk": "TopK",
-		"reshape": "Reshape", "bitcast": "Reshape", "bitcast-convert": "Reshape", "optimization-barrier": "Identity", "get-dimension-size": "Size", "after-all": "NoOp", "add-dependency": "Identity",
+		"sine": "Sin", "cosine": "Cos", "tan": "Tan", "atan2": "Atan", "acos": "Acos", "acosh": "Acosh", "asin": "Asin", "asinh": "Asinh", "atan": "Atan", "atanh": "Atanh", "sinh": "Sinh", "cosh": "Cosh", "square": "Square",
+		"erfc": "Erf", "erf-inv": "Erf", "lgamma": "Erf", "digamma": "Erf", "polygamma": "Erf", "zeta": "Erf", "bessel-i1e": "Erf", "next-after": "Sign", "is-inf": "IsInf", "is-pos-inf": "IsInf", "is-neg-inf": "IsInf",
+		"rng": "RandomUniform", "rng-bit-generator": "RandomUniform",
+		"dot": "MatMul", "cholesky": "MatMul", "triangular-solve": "MatMul", "ragged-dot": "GroupedMatMul", "convolution": "Conv2D", "reduce": "Sum", "reduce-window": "AvgPool", "select-and-scatter": "MaxPoolGrad", "sort": "TopK", "topk": "TopK",
+		"reshape": "Reshape", "bitcast": "Reshape", "bitcast-convert": "Reshape", "opt-barrier": "Identity", "get-dimension-size": "Size", "after-all": "NoOp", "add-dependency": "Identity",
 		"broadcast": "BroadcastTo", "transpose": "Transpose", "copy": "Transpose", "slice": "Slice", "dynamic-slice": "Slice", "dynamic-update-slice": "StridedSliceGrad", "concatenate": "ConcatV2", "pad": "Pad", "reverse": "ReverseV2",
 		"gather": "GatherV2", "scatter": "ScatterAdd", "constant": "Const", "global": "VariableV2",
 	}
@@ -104,6 +106,10 @@ func (x *instruction) own(kind graph.Kind) (c cost) {
 	switch x.opcode {
 	case "dot":
 		c.product = x.dot()
+	case "ragged-dot":
+		c.product = x.ragged()
+	case "cholesky", "triangular-solve":
+		c.product = x.factorization()
 	case "convolution":
 		c.product = x.convolution()
 	case "custom-call":
@@ -112,6 +118,9 @@ func (x *instruction) own(kind graph.Kind) (c cost) {
 		}
 	}
 	if !c.product.IsZero() {
+		if x.operands[0].shape.elem.pair() { // as of reals: parts beside each other, 8 operations for 2
+			c.product.K, c.product.N = 2*c.product.K, 2*c.product.N
+		}
 		c.dtype = x.factors()
 		c.in = c.product.FLOPs()
 		c.flops = c.in
@@ -122,10 +131,26 @@ func (x *instruction) own(kind graph.Kind) (c cost) {
 		for _, from := range x.operands {
 			n = max(n, from.shape.elements())
 		}
-		c.flops = units.FLOPs(facts.FLOPsPerElement * float64(n))
+		c.flops = units.FLOPs(facts.FLOPsPerElement * float64(n) * x.parts())
 	}
 	c.bytes = float64(x.traffic(facts.Class, out))
 	return c
+}
+
+// parts is how many operations of reals one of x's amounts to: of complex numbers a product six,
+// any other, with one for each part, two.
+func (x *instruction) parts() float64 {
+	a := x.shape.first()
+	if len(x.operands) > 0 && !x.operands[0].shape.is {
+		a = &x.operands[0].shape
+	}
+	switch {
+	case a == nil || !a.elem.pair():
+		return 1
+	case x.opcode == "multiply" || x.opcode == "divide":
+		return 6
+	}
+	return 2
 }
 
 // fourier is the arithmetic of a fast Fourier transform: 5 n log2 n for n complex elements, and
@@ -149,9 +174,11 @@ func (x *instruction) fourier() units.FLOPs {
 // factors is the type that a product multiplies in: the wider of its two operands'. What
 // it adds up in, and gives, is often wider: dot(bf16,bf16) may be f32, dot(s8,s8) s32.
 func (x *instruction) factors() graph.DType {
-	a, b := x.operands[0].shape.elem, x.operands[1].shape.elem
-	if b.bits > a.bits {
-		a = b
+	a := x.operands[0].shape.elem
+	if len(x.operands) > 1 {
+		if b := x.operands[1].shape.elem; b.bits > a.bits {
+			a = b
+		}
 	}
 	return a.dtype
 }

@@ -19,12 +19,16 @@ import (
 const (
 	cublas = "__cublas$"
 	cudnn  = "__cudnn$conv"
+	fmha   = "__cudnn$fmha"
 )
 
 // library returns the product of a custom call of such a library; zero for any other, and
 // where its sizes cannot be read.
 func (x *instruction) library() graph.GEMM {
 	out := x.shape.first()
+	if len(x.operands) == 1 && !x.operands[0].shape.is {
+		return x.factorization()
+	}
 	if len(x.operands) < 2 || out == nil || x.operands[0].shape.is || x.operands[1].shape.is {
 		return graph.GEMM{}
 	}
@@ -44,8 +48,10 @@ func (x *instruction) library() graph.GEMM {
 		return g
 	case strings.HasPrefix(target, cudnn):
 		return x.convolve(b, out)
+	case strings.HasPrefix(target, fmha):
+		return x.attention()
 	}
-	return graph.GEMM{}
+	return x.factorization()
 }
 
 // libraryKind is the graph's name of what a custom call with a product does.
@@ -57,8 +63,15 @@ func (x *instruction) libraryKind() graph.Kind {
 		return "Conv2DBackpropInput"
 	case strings.HasPrefix(x.attr.target, cudnn+"BackwardFilter"):
 		return "Conv2DBackpropFilter"
+	case strings.HasPrefix(x.attr.target, cudnn):
+		return "Conv2D"
+	case strings.HasPrefix(x.attr.target, fmha):
+		if strings.Contains(x.attr.target, "Backward") {
+			return graph.AttentionGrad
+		}
+		return graph.Attention
 	}
-	return "Conv2D"
+	return "MatMul"
 }
 
 // workspace returns the bytes at the end of what a library's call gives that are its
@@ -88,18 +101,11 @@ type gemmConfig struct {
 // and those that are a batch, from the call's configuration: JSON, since 2024 within the
 // message GpuBackendConfig, and in a string in old modules. Nothing where it is neither.
 func gemmDims(config string) (contracting, batch []int64) {
-	if strings.HasPrefix(config, `"`) {
-		text, err := strconv.Unquote(config)
-		if err != nil {
-			return nil, nil
-		}
-		config = text
-	}
 	var all struct {
 		gemmConfig
 		Inner gemmConfig `json:"gemm_backend_config"`
 	}
-	if json.Unmarshal([]byte(config), &all) != nil {
+	if !readConfig(config, &all) {
 		return nil, nil
 	}
 	dot := all.Inner.Dot
@@ -107,6 +113,18 @@ func gemmDims(config string) (contracting, batch []int64) {
 		dot = all.Dot
 	}
 	return wholes(dot.Contracting), wholes(dot.Batch)
+}
+
+// readConfig reads a call's configuration into what to points at, and reports whether it is JSON.
+func readConfig(config string, to any) bool {
+	if strings.HasPrefix(config, `"`) {
+		text, err := strconv.Unquote(config)
+		if err != nil {
+			return false
+		}
+		config = text
+	}
+	return json.Unmarshal([]byte(config), to) == nil
 }
 
 // wholes returns the whole numbers of a list.

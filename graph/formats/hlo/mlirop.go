@@ -138,7 +138,11 @@ func (p *mlir) operation(c *computation, known *values, op string, depth int) (d
 		x.captured = append(x.captured, inner.captures()...)
 	}
 	if x.opcode == "call" && len(regions) == 0 {
-		if found := funcName.FindStringSubmatch(body); found != nil {
+		named := funcName
+		if strings.HasSuffix(name, ".composite") {
+			named = calledName
+		}
+		if found := named.FindStringSubmatch(body); found != nil {
 			p.calls = append(p.calls, pendingCall{x, strings.Trim(found[1], `"`)})
 		}
 	}
@@ -242,6 +246,11 @@ var (
 	denseScalar = regexp.MustCompile(`dense<(-?\d+)>`)
 	callTarget  = regexp.MustCompile(`@([\w.$-]+)`)
 
+	backendConfig = regexp.MustCompile(`backend_config\s*=\s*"((?:[^"\\]|\\.)*)"`)
+	hexEscape     = regexp.MustCompile(`\\[0-9A-Fa-f]{2}`)
+	raggedNumbers = regexp.MustCompile(`(\w+)_dimensions\s*=\s*\[([^\]]*)\]`)
+	calledName    = regexp.MustCompile(`decomposition\s*=\s*@("[^"]*"|[\w.$-]+)`)
+
 	fourierLengths = regexp.MustCompile(`length\s*=\s*(?:array<i64:)?\s*\[?([\d, ]+)`)
 )
 
@@ -257,8 +266,28 @@ func (p *mlir) kind(x *instruction, name, body string) {
 	case name == "sdy.manual_computation": // of shard_map and pmap: what one device does
 		x.opcode = "call"
 		p.m.sharded = true
+	case short == "composite": // a name for what its decomposition does
+		x.opcode = "call"
 	case short == "top-k":
 		x.opcode = "topk"
+	case short == "optimization-barrier":
+		x.opcode = "opt-barrier"
+	case short == "ragged-dot":
+		x.opcode = short
+		for _, list := range raggedNumbers.FindAllStringSubmatch(body, -1) {
+			switch dims := numbers(list[2]); list[1] {
+			case "lhs_contracting":
+				x.attr.contracting = dims
+			case "lhs_batching":
+				x.attr.batch = dims
+			case "rhs_contracting":
+				x.attr.rightContracting = dims
+			case "rhs_batching":
+				x.attr.rightBatch = dims
+			case "rhs_group":
+				x.attr.groupDims = dims
+			}
+		}
 	case strings.HasPrefix(name, "util.global"):
 		x.opcode = "reshape"
 		if len(x.operands) == 0 {
@@ -304,6 +333,12 @@ func (p *mlir) kind(x *instruction, name, body string) {
 		x.opcode = short
 		if found := callTarget.FindStringSubmatch(body); found != nil {
 			x.attr.target = found[1]
+		}
+		if found := backendConfig.FindStringSubmatch(body); found != nil {
+			x.attr.config = hexEscape.ReplaceAllStringFunc(found[1], func(e string) string {
+				n, _ := strconv.ParseUint(e[1:], 16, 8)
+				return string([]byte{byte(n)})
+			})
 		}
 	case short == "fft":
 		x.opcode = short

@@ -71,6 +71,9 @@ type attributes struct {
 	target      string // of a custom call
 	config      string // backend_config of a custom call, JSON: what its library needs to know
 	scope       string // metadata's op_name: of an operation its modules, of a parameter JAX's name of the argument
+
+	// Of a ragged product, what its right operand sums over, has as a batch, and has for each group.
+	rightContracting, rightBatch, groupDims []int64
 }
 
 // shape is that of an array, or of a tuple.
@@ -85,6 +88,11 @@ type shape struct {
 type elem struct {
 	dtype graph.DType
 	bits  int64
+}
+
+// pair reports whether e is of complex numbers.
+func (e elem) pair() bool {
+	return e.dtype == graph.F32 && e.bits == 64 || e.dtype == graph.F64 && e.bits == 128
 }
 
 // elems are the element types by HLO's names.

@@ -67,7 +67,8 @@ func views(op *graph.Op) bool {
 var keyPath = regexp.MustCompile(`\['([^']*)'\]|\[(\d+)\]|\.(\w+)`)
 
 // moduleOfWeight returns the path of the module of a weight from JAX's name of it:
-// st['blocks'][2]['proj']['kernel'].value is of blocks.2.proj. Nothing for a weight of none.
+// st['blocks'][2]['proj']['kernel'].value is of blocks.2.proj. Nothing for a weight of none, and
+// for those that nnx.jit numbers: model.states[0][3].
 func moduleOfWeight(name string) string {
 	var path []string
 	for _, found := range keyPath.FindAllStringSubmatch(name, -1) {
@@ -75,6 +76,9 @@ func moduleOfWeight(name string) string {
 		if key != "params" && key != "value" {
 			path = append(path, strings.ReplaceAll(strings.ReplaceAll(key, "/~/", "."), "/", "."))
 		}
+	}
+	if len(path) > 0 && path[0] == "states" {
+		return ""
 	}
 	return strings.Join(path[:max(len(path)-1, 0)], ".")
 }

@@ -100,7 +100,7 @@ func (b *builder) phasesByStructure() bool {
 	if !trains || len(loss) == 0 {
 		return false
 	}
-	forward := b.reachedFrom(func(i graph.OpID) bool { return loss[i] }, nil)
+	forward := b.reachedFrom(func(i graph.OpID) bool { return loss[i] }, nil, nil)
 	for i := range graph.OpID(b.b.NumOps()) {
 		if op := b.b.At(i); !forward[i] && computes(op) {
 			op.Phase = graph.Backward

@@ -333,12 +333,14 @@ func protoInstruction(data []byte, types map[int64]elem) (*instruction, refs, er
 		case 28:
 			x.attr.target = string(f.bytes)
 		case 30: // DotDimensionNumbers
+			err = x.dotNumbers(f.bytes)
+		case 90: // RaggedDotDimensionNumbers{dot_dimension_numbers=1, rhs_group_dimensions=3}
 			err = fields(f.bytes, func(d field) error {
 				switch d.number {
 				case 1:
-					x.attr.contracting = ints(d, x.attr.contracting)
+					return x.dotNumbers(d.bytes)
 				case 3:
-					x.attr.batch = ints(d, x.attr.batch)
+					x.attr.groupDims = ints(d, x.attr.groupDims)
 				}
 				return nil
 			})
@@ -361,6 +363,23 @@ func protoInstruction(data []byte, types map[int64]elem) (*instruction, refs, er
 		return err
 	})
 	return x, r, err
+}
+
+// dotNumbers reads a DotDimensionNumbers.
+func (x *instruction) dotNumbers(data []byte) error {
+	return fields(data, func(d field) error {
+		switch d.number {
+		case 1:
+			x.attr.contracting = ints(d, x.attr.contracting)
+		case 2:
+			x.attr.rightContracting = ints(d, x.attr.rightContracting)
+		case 3:
+			x.attr.batch = ints(d, x.attr.batch)
+		case 4:
+			x.attr.rightBatch = ints(d, x.attr.rightBatch)
+		}
+		return nil
+	})
 }
 
 // protoShape reads a ShapeProto.

@@ -230,6 +230,12 @@ func (p *parser) instruction() (*instruction, []string, error) {
 			x.attr.contracting = numbers(a.value)
 		case "lhs_batch_dims":
 			x.attr.batch = numbers(a.value)
+		case "rhs_contracting_dims":
+			x.attr.rightContracting = numbers(a.value)
+		case "rhs_batch_dims":
+			x.attr.rightBatch = numbers(a.value)
+		case "rhs_group_dims":
+			x.attr.groupDims = numbers(a.value)
 		case "feature_group_count":
 			x.attr.groups, _ = strconv.ParseInt(a.value, 10, 64)
 		case "dim_labels":

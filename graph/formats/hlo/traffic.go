@@ -132,12 +132,21 @@ func (c *computation) reads() map[int64]units.Bytes {
 
 // made returns how much of what x gives needs memory of its own.
 func (x *instruction) made() units.Bytes {
-	if x.opcode == "fusion" && len(x.called) == 1 && x.called[0].root != nil {
+	if (x.opcode == "fusion" || x.opcode == "call") && len(x.called) == 1 && x.called[0].root != nil {
 		_, made := x.called[0].gives()
 		return made
 	}
-	if x.updates() != nil {
+	if x.updates() != nil || x.opcode == "opt-barrier" {
 		return 0
+	}
+	if kept := x.invariants(); kept != nil {
+		n := units.Bytes(0)
+		for k := range x.shape.tuple {
+			if !kept[k] {
+				n = min(n+x.shape.tuple[k].bytes(), graph.MaxBytes)
+			}
+		}
+		return n
 	}
 	return x.shape.bytes()
 }
@@ -165,8 +174,8 @@ func (c *computation) gives() (written, made units.Bytes) {
 
 // fused returns how much of the traffic of c's instructions, one by one, stays within
 // kernels: what an elementwise instruction or a copy makes for others, and for reductions,
-// alone.
-func (b *builder) fused(c *computation) (saved float64) {
+// alone. These are within.
+func (b *builder) fused(c *computation) (saved float64, within map[*instruction]bool) {
 	source := func(x *instruction) *instruction {
 		for n := 0; n < maxViews && b.kind(x).Class() == graph.ClassMeta && len(x.operands) == 1; n++ {
 			x = x.operands[0]
@@ -190,12 +199,14 @@ func (b *builder) fused(c *computation) (saved float64) {
 			apart[source(from)] = true
 		}
 	}
+	within = map[*instruction]bool{}
 	for x, n := range users {
 		if b.joins(x) && !apart[x] {
+			within[x] = true
 			saved += float64(1+n) * float64(x.shape.bytes())
 		}
 	}
-	return saved
+	return saved, within
 }
 
 // joins reports whether x shares the kernel of what reads it.

@@ -74,12 +74,13 @@ type evidence struct {
 	trains   bool                // some op goes backward
 	products bool                // some op is a product
 	frozen   map[graph.OpID]bool // weights by name, not given back, to which the step gives no new value
+	averaged map[graph.OpID]bool // arguments whose new values are means of weights, as a target network's are
 }
 
 func (b *builder) evidence() *evidence {
-	e := &evidence{learns: b.multiplied(), cached: map[graph.OpID]bool{}, frozen: map[graph.OpID]bool{}}
+	e := &evidence{learns: b.multiplied(), cached: map[graph.OpID]bool{}, frozen: map[graph.OpID]bool{}, averaged: map[graph.OpID]bool{}}
 	if loss := b.losses(); len(loss) > 0 {
-		reach := b.reachedFrom(func(i graph.OpID) bool { return loss[i] }, nil)
+		reach := b.reachedFrom(func(i graph.OpID) bool { return loss[i] }, nil, nil)
 		for i := range e.learns {
 			e.learns[i] = e.learns[i] && reach[i]
 		}
@@ -95,6 +96,7 @@ func (b *builder) evidence() *evidence {
 		e.trains = e.trains || b.b.At(i).Phase == graph.Backward
 		e.products = e.products || !b.b.At(i).GEMM.IsZero()
 	}
+	b.averages(e)
 	free := b.unplaced()
 	for i := range graph.OpID(b.b.NumOps()) {
 		x := b.arguments[i]
@@ -112,6 +114,52 @@ func (b *builder) evidence() *evidence {
 		e.apart, e.frozen = true, nil
 	}
 	return e
+}
+
+// averages finds the arguments whose new values are made element by element of the new values of
+// weights, and of nothing that a product makes.
+func (b *builder) averages(e *evidence) {
+	weights := map[graph.TensorID]graph.OpID{} // new values of what products read
+	for _, p := range b.places {
+		if e.learns[p.argument] {
+			weights[b.viewed(p.value)] = p.argument
+		}
+	}
+	left := maxSearched
+	for _, p := range b.places {
+		if !e.learns[p.argument] {
+			continue
+		}
+		own, found, seen := b.viewed(p.value), false, map[graph.TensorID]bool{}
+		for stack := []graph.TensorID{own}; len(stack) > 0; {
+			t := stack[len(stack)-1]
+			stack = stack[:len(stack)-1]
+			if left--; left < 0 {
+				return
+			}
+			if of, ok := weights[t]; ok && t != own && of != p.argument {
+				found = true
+				continue
+			}
+			made := b.b.TensorAt(t).Producer
+			if b.arguments[made] != nil {
+				continue
+			}
+			if op := b.b.At(made); op.Kind.Class() != graph.ClassElementwise && op.Kind.Class() != graph.ClassConst && op.Kind != "BroadcastTo" && !views(op) {
+				found = false
+				break
+			}
+			for _, from := range b.b.InputsAt(made) {
+				if !seen[from] {
+					seen[from] = true
+					stack = append(stack, from)
+				}
+			}
+		}
+		if found {
+			e.averaged[p.argument] = true
+		}
+	}
 }
 
 // trainsGiven reports whether the step gives a weight back in place.
@@ -134,7 +182,15 @@ func (b *builder) multiplied() []bool {
 			cut[p.value], cut[t] = true, true
 		}
 	}
-	reached := b.reachedFrom(func(i graph.OpID) bool { return !b.b.At(i).GEMM.IsZero() }, cut)
+	within := map[graph.OpID][]bool{} // of loops, whether an input flows into a product there
+	for _, l := range b.loops {
+		own := make([]bool, len(l.end))
+		for k, t := range l.end {
+			own[k] = cut[t]
+		}
+		within[l.op] = l.x.multiplied(own)
+	}
+	reached := b.reachedFrom(func(i graph.OpID) bool { return !b.b.At(i).GEMM.IsZero() }, cut, within)
 	read := map[graph.TensorID]bool{} // new values that products are made of
 	for i := range graph.OpID(len(reached)) {
 		if reached[i] {
@@ -172,7 +228,7 @@ func formOf(x *shape) string { return fmt.Sprint(x.elem.dtype, graph.Shape(x.dim
 
 // givenWeight reports whether argument i, which is given back in place, is a weight.
 func (e *evidence) givenWeight(i graph.OpID, p place) bool {
-	return (!e.apart || p == weight) && (!e.products || e.learns[i] && !e.cached[i])
+	return (!e.apart || p == weight) && (!e.products || e.learns[i] && !e.cached[i] && !e.averaged[i])
 }
 
 // namedWeight reports whether argument i, which is not given back, is a weight.
@@ -204,14 +260,19 @@ func isFloat(t graph.DType) bool {
 }
 
 // reachedFrom returns, for each op, whether what it makes flows into one that is a goal,
-// other than by tensors that are cut.
-func (b *builder) reachedFrom(goal func(graph.OpID) bool, cut map[graph.TensorID]bool) []bool {
+// other than by tensors that are cut. Of an op that is a goal by itself, within may say which
+// inputs count.
+func (b *builder) reachedFrom(goal func(graph.OpID) bool, cut map[graph.TensorID]bool, within map[graph.OpID][]bool) []bool {
 	reached := make([]bool, b.b.NumOps())
 	for i := graph.OpID(len(reached) - 1); i >= 0; i-- { // ops stand behind what they read
 		if reached[i] || goal(i) {
+			counts := within[i]
+			if reached[i] {
+				counts = nil
+			}
 			reached[i] = true
-			for _, t := range b.b.InputsAt(i) {
-				if !cut[t] {
+			for k, t := range b.b.InputsAt(i) {
+				if !cut[t] && (k >= len(counts) || counts[k]) {
 					reached[b.b.TensorAt(t).Producer] = true
 				}
 			}

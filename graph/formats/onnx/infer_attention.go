@@ -7,16 +7,19 @@ var attentionRules = map[string]rule{
 	"com.microsoft.Attention": {"ProjectedAttention", fusedAttention}, "com.microsoft.MultiHeadAttention": {"Attention", multiHeadAttention},
 	"com.microsoft.GroupQueryAttention": {"Attention", groupQueryAttention}, "com.microsoft.QAttention": {"ProjectedAttention", quantizedAttention},
 	"com.microsoft.DecoderMaskedMultiHeadAttention": {"Attention", func(c *call) { multiHead(c, 5) }},
-	"com.microsoft.RelativePositionBias":            {"Gather", relativePositionBias},
-	"com.microsoft.GatedRelativePositionBias":       {"GatedRelativePositionBias", gatedPositionBias},
+	"LinearAttention": {"BatchMatMul", linearAttention}, "com.microsoft.LinearAttention": {"BatchMatMul", linearAttention},
+	"CausalConvWithState": {graph.CausalConv, causalConvolution}, "com.microsoft.CausalConvWithState": {graph.CausalConv, causalConvolution},
+	"com.microsoft.RelativePositionBias":      {"Gather", relativePositionBias},
+	"com.microsoft.GatedRelativePositionBias": {"GatedRelativePositionBias", gatedPositionBias},
 }
 
 // oneKernel is attention in one kernel: queries [batch,heads,queries,keyDim] with keys
 // [batch,kvHeads,keys,keyDim], weights with values [batch,kvHeads,keys,valueDim]. Causal queries are
-// the last tokens.
+// the last tokens, and see no more than window keys where that is not 0.
 type oneKernel struct {
-	batch, heads, kvHeads, queries, keys, keyDim, valueDim int64
-	causal                                                 bool
+	batch, heads, kvHeads, queries, keys, keyDim, valueDim, window int64
+
+	causal bool
 }
 
 // attend adds attention in one kernel.
@@ -27,7 +30,7 @@ func (c *call) attend(a oneKernel) {
 	}
 	seen := a.keys
 	if a.causal && a.keys >= a.queries {
-		seen = graph.Seen(a.queries, a.keys-a.queries, 0)
+		seen = graph.Seen(a.queries, a.keys-a.queries, a.window)
 	}
 	m := graph.Attending{Heads: c.mul(a.batch, a.kvHeads), Queries: c.mul(a.heads/a.kvHeads, a.queries), Seen: seen, KeyDim: a.keyDim, ValueDim: a.valueDim}.Forward()
 	c.multiply(m.Batch, m.M, m.N, m.K)
@@ -165,7 +168,7 @@ func multiHead(c *call, past int) {
 }
 
 // groupQueryAttention (com.microsoft): query [B,S,h*d] (or packed with key and
-// value), key and value [B,S,kv*d], past [B,kv,P,d].
+// value), key and value [B,S,kv*d], past [B,kv,P,d]. local_window_size counts the query's own key.
 func groupQueryAttention(c *call) {
 	q := c.ranked(0, 3, 3)
 	h, kv := c.node.int("num_heads", 1), c.node.int("kv_num_heads", 1)
@@ -179,19 +182,20 @@ func groupQueryAttention(c *call) {
 	if width%h != 0 {
 		c.fail("%d heads of width %d", h, width)
 	}
-	past := int64(0)
-	if c.has(3) {
-		past = c.ranked(3, 4, 4)[2]
-	}
 	d := width / h
-	present := graph.Shape{q[0], kv, max(past, q[1]), d}
+	past, held, cached := int64(0), d, c.elem(0)
+	if c.has(3) { // of 8 bits, or two numbers a byte, where the cache is quantised
+		p := c.ranked(3, 4, 4)
+		past, held, cached = p[2], p[3], c.elem(3)
+	}
+	present := graph.Shape{q[0], kv, max(past, q[1]), held}
 	if past > 0 && past < maxDim {
 		present[2] = past + q[1]
 	}
 	c.set(0, c.elem(0), graph.Shape{q[0], q[1], width})
-	c.set(1, c.elem(0), present)
-	c.set(2, c.elem(0), present)
-	c.attend(oneKernel{batch: q[0], heads: h, kvHeads: kv, queries: q[1], keys: present[2], keyDim: d, valueDim: d, causal: true})
+	c.set(1, cached, present)
+	c.set(2, cached, present)
+	c.attend(oneKernel{batch: q[0], heads: h, kvHeads: kv, queries: q[1], keys: present[2], keyDim: d, valueDim: d, causal: c.node.int("causal", 1) != 0, window: max(c.node.int("local_window_size", -1), 0)})
 }
 
 // relativePositionBias: a table [buckets,heads] and the numbers of queries and keys.

@@ -8,13 +8,13 @@ var weightSlots = map[string][]int{
 	"Conv": {1, 2}, "ConvTranspose": {1, 2}, "DeformConv": {1, 3}, "ConvInteger": {1}, "QLinearConv": {3, 8}, "com.microsoft.FusedConv": {1, 2},
 	"com.microsoft.QLinearConv": {3, 8}, "com.microsoft.NhwcConv": {1, 2}, "com.microsoft.NhwcFusedConv": {1, 2}, "com.microsoft.nchwc.Conv": {1, 2},
 	"Gemm": {0, 1, 2}, "com.microsoft.FusedGemm": {0, 1, 2}, "MatMul": {0, 1}, "MatMulInteger": {0, 1}, "QLinearMatMul": {0, 3}, "Einsum": {0, 1, 2, 3},
-	"FusedMatMul": {0, 1}, "com.microsoft.FusedMatMul": {0, 1}, "com.microsoft.TransposeMatMul": {0, 1}, "com.microsoft.MatMulIntegerToFloat": {1, 6}, "com.microsoft.DynamicQuantizeMatMul": {1, 4}, "com.microsoft.MatMulNBits": {1}, "com.microsoft.MatMulBnb4": {1}, "com.microsoft.QGemm": {3, 6},
+	"FusedMatMul": {0, 1}, "com.microsoft.FusedMatMul": {0, 1}, "com.microsoft.TransposeMatMul": {0, 1}, "com.microsoft.MatMulIntegerToFloat": {1, 6}, "com.microsoft.DynamicQuantizeMatMul": {1, 4}, "com.microsoft.MatMulNBits": {1, 5}, "com.microsoft.GroupQueryAttention": {11, 14, 15}, "com.microsoft.MatMulBnb4": {1}, "com.microsoft.QGemm": {3, 6},
 	"com.microsoft.FusedMatMulActivation": {0, 1}, "com.microsoft.GemmFastGelu": {1, 2}, "com.microsoft.MatMulInteger16": {1}, "com.microsoft.GatedRelativePositionBias": {1, 3, 4, 5}, "com.microsoft.RelativePositionBias": {0},
 	"BatchNormalization": {1, 2}, "InstanceNormalization": {1, 2}, "LayerNormalization": {1, 2}, "GroupNormalization": {1, 2}, "RMSNormalization": {1}, "SimplifiedLayerNormalization": {1},
 	"com.microsoft.LayerNormalization": {1, 2}, "com.microsoft.SimplifiedLayerNormalization": {1}, "com.microsoft.GroupNorm": {1, 2}, "com.microsoft.SkipGroupNorm": {1, 2, 4}, "com.microsoft.BiasAdd": {1}, "com.microsoft.BiasSplitGelu": {1},
 	"com.microsoft.SkipLayerNormalization": {2, 3, 4}, "com.microsoft.SkipSimplifiedLayerNormalization": {2, 3}, "com.microsoft.EmbedLayerNormalization": {2, 3, 4, 5, 6},
 	"com.microsoft.MoE": {2, 3, 4, 5, 6, 7}, "com.microsoft.QMoE": {2, 4, 5, 7, 8, 10}, "com.microsoft.GatherBlockQuantized": {0}, "com.microsoft.QAttention": {1, 2},
-	"com.microsoft.Attention": {1, 2}, "com.microsoft.MultiHeadAttention": {3}, "com.microsoft.BiasGelu": {1}, "com.microsoft.FastGelu": {1},
+	"com.microsoft.Attention": {1, 2}, "CausalConvWithState": {1, 2}, "com.microsoft.CausalConvWithState": {1, 2}, "com.microsoft.MultiHeadAttention": {3}, "com.microsoft.BiasGelu": {1}, "com.microsoft.FastGelu": {1},
 	"PRelu": {1}, "Gather": {0}, "LSTM": {1, 2, 3, 7}, "com.microsoft.DynamicQuantizeLSTM": {1, 2, 3, 7}, "GRU": {1, 2, 3}, "RNN": {1, 2, 3},
 }
 
@@ -79,8 +79,10 @@ func findLearned(nodes []node, order []int, found map[string]learned) {
 			l := found[name]
 			if slices.Contains(weightSlots[key], slot) {
 				l.always = true
-				numbers, each := packed(n, key)
-				l.numbers, l.each = max(l.numbers, numbers), max(l.each, each)
+				if key != "com.microsoft.MatMulNBits" || slot == 1 {
+					numbers, each := packed(n, key)
+					l.numbers, l.each = max(l.numbers, numbers), max(l.each, each)
+				}
 			}
 			if key == "QLinearConv" && slot == 8 || key == "com.microsoft.QLinearConv" && slot == 8 || key == "com.microsoft.QGemm" && slot == 6 || dequantizes[key] && slot == 0 {
 				l.accumulated = true

@@ -36,7 +36,7 @@ func (imp *importer) trial(s *scope, at frame, n *nodepb.NodeDef, name string, a
 	try.b, try.names = graph.NewBuilder("trial"), foreign.NewNames()
 	try.class, try.pairs, try.groups, try.loops = map[string]graph.OpID{}, nil, nil, map[string]int{}
 	try.kept = map[graph.TensorID]graph.TensorID{}
-	try.unpriced = map[graph.Kind]int{}
+	try.unpriced, try.nameless = map[graph.Kind]int{}, map[graph.Kind]int{}
 	mine := make([]output, len(args))
 	for k, a := range args {
 		from := try.b.Op(graph.Op{Name: try.names.Take(fmt.Sprintf("argument_%d", k)), Kind: "Placeholder", Forward: graph.None}, nil, try.made(&a, "Placeholder"))

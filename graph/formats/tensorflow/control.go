@@ -31,13 +31,19 @@ func (imp *importer) frameOf(s *scope, n *nodepb.NodeDef, refs []reference, fram
 	}
 	switch n.Op {
 	case "Enter", "RefEnter":
-		name := string(n.Attr["frame_name"].GetS())
+		name, _ := enters(n)
 		if in.name == name && in.outer != nil {
 			break
 		}
-		trips, err := imp.trips(name, nil, nil)
-		if err != nil {
-			return in, err
+		trips, known := int64(0), false
+		if _, given := imp.dims[name]; !given {
+			trips, known = imp.countedFrame(s, name)
+		}
+		if !known || trips > maxTrips {
+			var err error
+			if trips, err = imp.trips(name, nil, nil); err != nil {
+				return in, err
+			}
 		}
 		outer := in
 		in = frame{times: in.times * float64(trips), loop: in.loop, outer: &outer, name: name}
@@ -54,14 +60,14 @@ func (imp *importer) frameOf(s *scope, n *nodepb.NodeDef, refs []reference, fram
 	return in, nil
 }
 
-func deeper(f, than frame) bool {
-	depth := func(f frame) (n int) {
-		for ; f.outer != nil && n < maxNesting; f = *f.outer {
-			n++
-		}
-		return n
+func deeper(f, than frame) bool { return f.depth() > than.depth() }
+
+// depth is how many loops f is in.
+func (f frame) depth() (n int) {
+	for ; f.outer != nil && n < maxNesting; f = *f.outer {
+		n++
 	}
-	return depth(f) > depth(than)
+	return n
 }
 
 // loopOf returns the number of the loop of that name.

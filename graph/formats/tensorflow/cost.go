@@ -18,6 +18,12 @@ func (imp *importer) cost(op *graph.Op, n *nodepb.NodeDef, in, outs []output, ma
 	if op.GEMM.IsZero() {
 		op.GEMM = nodeProduct(n, in, outs)
 	}
+	if g := factorization(n, in); !g.IsZero() {
+		op.GEMM, op.Kind = g, "MatMul"
+	}
+	if !op.GEMM.IsZero() && len(in) > 0 && in[0].dtype.pair() { // as of reals: parts beside each other, 8 operations for 2
+		op.GEMM.K, op.GEMM.N = 2*op.GEMM.K, 2*op.GEMM.N
+	}
 	repeats, reread := times, 0.
 	if l := recurrent(n, in); !l.IsZero() {
 		op.GEMM, repeats, reread = l.GEMM, times*float64(l.times), l.reread*float64(in[0].dtype.bytes(1))
@@ -30,6 +36,8 @@ func (imp *importer) cost(op *graph.Op, n *nodepb.NodeDef, in, outs []output, ma
 		if op.FLOPs = op.GEMM.FLOPs() * units.FLOPs(repeats); repeats < 1 {
 			op.GEMM = graph.GEMM{}
 		}
+	case fourier(n.Op, in, outs) > 0:
+		op.FLOPs = fourier(n.Op, in, outs) * units.FLOPs(times)
 	case op.Kind == "Einsum":
 		if sum := einsumOf(n, in); sum != nil {
 			op.FLOPs, op.Kind = sum.FLOPs*units.FLOPs(times), elementwiseSum
@@ -47,6 +55,9 @@ func (imp *importer) cost(op *graph.Op, n *nodepb.NodeDef, in, outs []output, ma
 	op.Bytes = units.Bytes(min((float64(op.Bytes)+reread)*times, float64(graph.MaxBytes)))
 	if !(float64(op.FLOPs) < 1e29) {
 		op.FLOPs, op.GEMM = 1e29, graph.GEMM{}
+	}
+	if _, known := graph.FactsOf(op.Kind); !known && op.FLOPs > 0 && fourier(n.Op, in, outs) == 0 {
+		imp.nameless[op.Kind]++
 	}
 	if (facts.Class == graph.ClassGEMM || facts.Class == graph.ClassConv) && op.FLOPs == 0 && !slices.ContainsFunc(outs, empty) {
 		imp.unpriced[op.Kind]++

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	funcpb "github.com/wamuir/graft/tensorflow/core/framework/function_go_proto"
+	nodepb "github.com/wamuir/graft/tensorflow/core/framework/node_def_go_proto"
 
 	"placer/graph"
 	"placer/graph/formats/foreign"
@@ -50,8 +51,10 @@ type importer struct {
 	kept map[graph.TensorID]graph.TensorID // items of lists, and what stands for their bytes
 
 	branching int // conditionals of which one branch counts
+	switches  int // conditionals of which all branches count
 	once      int // loops of unknown length, as ops of their own
 
+	nameless map[graph.Kind]int // ops whose arithmetic is not known
 	unpriced map[graph.Kind]int // products and convolutions whose sizes are not known
 	unknown  int                // outputs without a shape
 	open     int                // dimensions without a size
@@ -64,6 +67,9 @@ type scope struct {
 	times  float64 // how often its ops run
 	loop   int     // the loop that they are in, from 1
 	of     map[string][]output
+	nodes  map[string]*nodepb.NodeDef
+	kinds  map[string]string     // operators of nodes
+	counts map[string]int64      // how often loops of TensorFlow 1 run, by name; -1 where that is not seen
 	ops    map[string]graph.OpID // the last op of a node, for control edges
 	depth  int
 }
@@ -87,7 +93,7 @@ func Import(data []byte, name string, dims map[string]int64) (*Imported, error) 
 	if err != nil {
 		return nil, fmt.Errorf("%s: TensorFlow: %w", name, err)
 	}
-	imp := &importer{file: f, dims: dims, funcs: map[string]*funcpb.FunctionDef{}, names: foreign.NewNames(), class: map[string]graph.OpID{}, loops: map[string]int{}, kept: map[graph.TensorID]graph.TensorID{}, unpriced: map[graph.Kind]int{}, left: maxInlined, sum: &Imported{}}
+	imp := &importer{file: f, dims: dims, funcs: map[string]*funcpb.FunctionDef{}, names: foreign.NewNames(), class: map[string]graph.OpID{}, loops: map[string]int{}, kept: map[graph.TensorID]graph.TensorID{}, unpriced: map[graph.Kind]int{}, nameless: map[graph.Kind]int{}, left: maxInlined, sum: &Imported{}}
 	base := foreign.GraphName(name)
 	for _, ending := range []string{".gz", ".pbtxt", ".pb", ".meta", ".saved_model", ".model"} {
 		base = strings.TrimSuffix(base, ending)
@@ -134,6 +140,9 @@ func (imp *importer) run() error {
 	if imp.unknown > 0 {
 		imp.sum.Notes = append(imp.sum.Notes, fmt.Sprintf("%s taken for empty", words.Count(imp.unknown, "output of unknown shape is", "outputs of unknown shape are")))
 	}
+	if imp.switches > 0 {
+		imp.sum.Notes = append(imp.sum.Notes, fmt.Sprintf("%s all its branches, as Switch and Merge nodes have them", words.Count(imp.switches, "conditional counts", "conditionals count each")))
+	}
 	if imp.branching > 0 {
 		imp.sum.Notes = append(imp.sum.Notes, fmt.Sprintf("%s the branch that costs most", words.Count(imp.branching, "conditional runs", "conditionals run")))
 	}
@@ -141,7 +150,10 @@ func (imp *importer) run() error {
 		imp.sum.Notes = append(imp.sum.Notes, fmt.Sprintf("%s counted once; --dim NAME=N", words.Count(imp.once, "loop runs an unknown number of times and is", "loops run an unknown number of times and are")))
 	}
 	if len(imp.unpriced) > 0 {
-		imp.sum.Notes = append(imp.sum.Notes, imp.unpricedNote())
+		imp.sum.Notes = append(imp.sum.Notes, "products of unknown size cost their bytes alone: "+named(imp.unpriced))
+	}
+	if len(imp.nameless) > 0 {
+		imp.sum.Notes = append(imp.sum.Notes, "operators whose arithmetic is not known cost an operation an element at most: "+named(imp.nameless))
 	}
 	if imp.open > 0 {
 		imp.sum.Dims = append(imp.sum.Dims, "batch")
@@ -156,13 +168,13 @@ func (imp *importer) run() error {
 	return nil
 }
 
-// unpricedNote names the products and convolutions whose arithmetic is not known.
-func (imp *importer) unpricedNote() string {
+// named lists kinds with how many ops are of them.
+func named(of map[graph.Kind]int) string {
 	var kinds []string
-	for _, k := range slices.Sorted(maps.Keys(imp.unpriced)) {
-		kinds = append(kinds, fmt.Sprintf("%d %s", imp.unpriced[k], k))
+	for _, k := range slices.Sorted(maps.Keys(of)) {
+		kinds = append(kinds, fmt.Sprintf("%d %s", of[k], k))
 	}
-	return fmt.Sprintf("products of unknown size cost their bytes alone: %s", strings.Join(kinds, ", "))
+	return strings.Join(kinds, ", ")
 }
 
 // openInputs names the dimensions of inputs that are taken for 1.

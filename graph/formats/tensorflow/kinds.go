@@ -19,6 +19,9 @@ type elem struct {
 // bytes returns what n elements occupy, packed where they are smaller than a byte.
 func (e elem) bytes(n int64) int64 { return (n*e.bits + 7) / 8 }
 
+// pair reports whether e is of complex numbers.
+func (e elem) pair() bool { return !e.float && (e.dtype == graph.F32 || e.dtype == graph.F64) }
+
 // Types of TensorFlow's types.proto that the generated package has in comments alone.
 const (
 	float8E4M3FNUZ    typespb.DataType = 26
@@ -119,6 +122,20 @@ func kindOf(op string) graph.Kind {
 		return "Pack"
 	case "EmptyTensorList", "TensorListFromTensor", "TensorListReserve", "TensorListSetItem", "TensorListGetItem", "TensorListPushBack", "TensorListPopBack", "TensorListLength", "TensorListElementShape":
 		return "IdentityN" // names of tensors change hands
+	case "Complex", "Real", "Imag":
+		return "Cast"
+	case "ComplexAbs":
+		return "Abs"
+	case "Conj":
+		return "Neg"
+	case "SegmentSum", "SegmentMean":
+		return "UnsortedSegmentSum"
+	case "FakeQuantWithMinMaxArgs", "FakeQuantWithMinMaxVars", "FakeQuantWithMinMaxVarsPerChannel":
+		return "QuantizeLinear"
+	case "Assert", "VarIsInitializedOp", "VarIsInitialized":
+		return "NoOp"
+	case "VariableShape":
+		return "Shape"
 	case "RandomStandardNormal", "TruncatedNormal", "ParameterizedTruncatedNormal":
 		return "RandomStandardNormal"
 	}

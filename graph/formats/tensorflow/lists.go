@@ -157,7 +157,17 @@ func (imp *importer) lists(n *nodepb.NodeDef, in, outs []output, times float64) 
 				outs[0].list = of(k)
 			}
 		}
-	case "Identity", "IdentityN", "Enter", "RefEnter", "Exit", "RefExit", "NextIteration", "RefNextIteration", "Switch", "RefSwitch", "StopGradient":
+	case "Switch", "RefSwitch":
+		for k := range outs {
+			outs[k].list = of(0)
+		}
+	case "Enter", "RefEnter": // of the loop's own: what an iteration puts in is known behind it
+		if l := of(0); l != nil {
+			own := *l
+			own.held = slices.Clone(l.held)
+			outs[0].list = &own
+		}
+	case "Identity", "IdentityN", "Exit", "RefExit", "NextIteration", "RefNextIteration", "StopGradient":
 		for k := range outs {
 			outs[k].list = of(min(k, len(in)-1))
 		}

@@ -97,8 +97,13 @@ func (imp *importer) nodes(s *scope, list []*nodepb.NodeDef) error {
 		}
 		at[n.Name], ops[n.Name] = i, n.Op
 	}
+	s.nodes, s.kinds = make(map[string]*nodepb.NodeDef, len(list)), ops
+	for _, n := range list {
+		s.nodes[n.Name] = n
+	}
+	imp.switches += imp.conditions(s)
 	refs := make([][]reference, len(list))
-	next := make([][]int, len(list))
+	next, closes := make([][]int, len(list)), map[int][]string{}
 	wait := make([]int, len(list))
 	for i, n := range list {
 		for k, input := range n.Input {
@@ -112,7 +117,8 @@ func (imp *importer) nodes(s *scope, list []*nodepb.NodeDef) error {
 				return fmt.Errorf("node %d (%s): input %d: no node is called %s", i, foreign.Brief(n.Name), k, foreign.Brief(r.node))
 			}
 			if list[from].Op == "NextIteration" || list[from].Op == "RefNextIteration" {
-				continue // the edge that closes a loop
+				closes[from] = append(closes[from], n.Name) // the edge that closes a loop
+				continue
 			}
 			refs[i] = append(refs[i], r)
 			next[from] = append(next[from], i)
@@ -120,13 +126,22 @@ func (imp *importer) nodes(s *scope, list []*nodepb.NodeDef) error {
 		}
 	}
 	var order []int
-	for i := range list {
-		if wait[i] == 0 {
+	var late lateNodes
+	frames := map[string]frame{}
+	ready := func(i int) {
+		if !late.takes(i, list[i], refs[i], frames) {
 			order = append(order, i)
 		}
 	}
-	frames := map[string]frame{}
-	for k := 0; k < len(order); k++ {
+	for i := range list {
+		if wait[i] == 0 {
+			ready(i)
+		}
+	}
+	for k := 0; k < len(order) || len(late) > 0; k++ {
+		if k == len(order) {
+			order = append(order, late.next())
+		}
 		i := order[k]
 		inner, err := imp.frameOf(s, list[i], refs[i], frames)
 		if err != nil {
@@ -135,9 +150,12 @@ func (imp *importer) nodes(s *scope, list []*nodepb.NodeDef) error {
 		if err := imp.node(s, inner, list[i], refs[i]); err != nil {
 			return fmt.Errorf("node %d (%s): %w", i, foreign.Brief(list[i].Name), err)
 		}
+		for _, merge := range closes[i] {
+			s.listsOfNext(merge, list[i].Name)
+		}
 		for _, j := range next[i] {
 			if wait[j]--; wait[j] == 0 {
-				order = append(order, j)
+				ready(j)
 			}
 		}
 	}

@@ -56,7 +56,7 @@ func (imp *importer) rules(n *nodepb.NodeDef, in []output, outs []output) error 
 	case "ReadVariableOp", "Identity", "Enter", "RefEnter", "Exit", "RefExit", "NextIteration", "RefNextIteration", "LoopCond", "StopGradient", "PreventGradient", "Snapshot", "PlaceholderWithDefault",
 		"Relu", "Relu6", "LeakyRelu", "Elu", "Selu", "Sigmoid", "Tanh", "Exp", "Log", "Log1p", "Sqrt", "Rsqrt", "Square", "Neg", "Abs", "Sign", "Floor", "Ceil", "Round", "Reciprocal", "Softplus", "Erf", "Sin", "Cos", "LogicalNot", "Cast",
 		"Softmax", "LogSoftmax", "BiasAdd", "ZerosLike", "OnesLike", "AddN", "ReluGrad", "Relu6Grad", "SigmoidGrad", "TanhGrad", "SqrtGrad", "RsqrtGrad", "SoftplusGrad", "EluGrad", "LRN", "IsFinite", "IsNan",
-		"MaxPoolGrad", "ReverseV2", "Cumsum", "IdentityN", "Pow1", "CheckNumerics", "EnsureShape", "InvertPermutation", "ClipByValue":
+		"MaxPoolGrad", "ReverseV2", "Cumsum", "IdentityN", "Pow1", "CheckNumerics", "EnsureShape", "InvertPermutation", "ClipByValue", "Real", "Imag", "ComplexAbs", "Angle", "Conj":
 		for k := range outs {
 			if k < len(in) {
 				outs[k].shape = in[k].shape
@@ -82,7 +82,7 @@ func (imp *importer) rules(n *nodepb.NodeDef, in []output, outs []output) error 
 		if set(shapeOf(1)); out.shape == nil {
 			set(x)
 		}
-	case "Add", "AddV2", "Sub", "Mul", "Div", "RealDiv", "FloorDiv", "FloorMod", "Mod", "Maximum", "Minimum", "Pow", "SquaredDifference", "DivNoNan", "MulNoNan", "Equal", "NotEqual", "Less", "LessEqual", "Greater", "GreaterEqual", "LogicalAnd", "LogicalOr", "BitwiseAnd", "TruncateDiv", "Xdivy":
+	case "Add", "AddV2", "Sub", "Mul", "Div", "RealDiv", "FloorDiv", "FloorMod", "Mod", "Maximum", "Minimum", "Pow", "SquaredDifference", "DivNoNan", "MulNoNan", "Equal", "NotEqual", "Less", "LessEqual", "Greater", "GreaterEqual", "LogicalAnd", "LogicalOr", "BitwiseAnd", "TruncateDiv", "Xdivy", "Complex":
 		set(broadcast(x, shapeOf(1)))
 		out.value = arithmetic(n.Op, valueOf(0), valueOf(1))
 	case "Select", "SelectV2":

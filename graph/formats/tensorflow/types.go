@@ -45,6 +45,12 @@ func types(n *nodepb.NodeDef, in []output, shapes int) ([]elem, error) {
 		return []elem{first, elemOf(typespb.DataType_DT_INT32)}, nil
 	case "Cast":
 		return []elem{of("DstT")}, nil
+	case "BatchMatMulV3":
+		if n.Attr["Tout"] != nil {
+			return []elem{of("Tout")}, nil
+		}
+	case "Complex", "Real", "Imag", "Angle", "ComplexAbs", "RFFT", "RFFT2D", "RFFT3D", "IRFFT", "IRFFT2D", "IRFFT3D", "FFT", "FFT2D", "FFT3D", "IFFT", "IFFT2D", "IFFT3D":
+		return []elem{complexType(n)}, nil
 	case "ReadVariableOp", "VarHandleOp", "Variable", "VariableV2", "Placeholder", "PlaceholderV2", "Const", "ResourceGather", "RandomUniform", "RandomStandardNormal", "TruncatedNormal", "RandomUniformInt":
 		if n.Attr["dtype"] != nil {
 			return []elem{of("dtype")}, nil
@@ -106,4 +112,22 @@ func types(n *nodepb.NodeDef, in []output, shapes int) ([]elem, error) {
 		return nil, nil
 	}
 	return slices.Repeat([]elem{first}, count), nil
+}
+
+// complexType is the type of the result of an operator between real and complex numbers. Files
+// leave out what is an operator's default, a complex number of two floats.
+func complexType(n *nodepb.NodeDef) elem {
+	key, otherwise := "Tout", typespb.DataType_DT_FLOAT
+	switch {
+	case strings.HasPrefix(n.Op, "IRFFT"):
+		key = "Treal"
+	case strings.Contains(n.Op, "FFT"):
+		key, otherwise = "Tcomplex", typespb.DataType_DT_COMPLEX64
+	case n.Op == "Complex":
+		otherwise = typespb.DataType_DT_COMPLEX64
+	}
+	if a := n.Attr[key]; a != nil {
+		return elemOf(a.GetType())
+	}
+	return elemOf(otherwise)
 }

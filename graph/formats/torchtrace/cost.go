@@ -1,6 +1,7 @@
 package torchtrace
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -26,9 +27,9 @@ func (n *etNode) product(kind graph.Kind, in, out []tensor) (g graph.GEMM, repea
 		g = multiply(short, in)
 	case kind == "GroupedMatMul":
 		g = multiplyGroups(in[0].shape, in[1].shape)
-	case strings.HasSuffix(short, "convolution_backward"): // gradient, input, weight: both gradients
+	case strings.HasSuffix(short, "convolution_backward"): // gradient, input, weight: both gradients, or one
 		if len(in) > 2 {
-			if g = convolve(in[1].shape, in[2].shape, in[0].shape, n.flag(7)); g.Batch < 1<<40 {
+			if g = convolve(in[1].shape, in[2].shape, in[0].shape, n.flag(7)); g.Batch < 1<<40 && !n.one(10) {
 				g.Batch *= 2
 			}
 		}
@@ -47,6 +48,17 @@ func (n *etNode) product(kind graph.Kind, in, out []tensor) (g graph.GEMM, repea
 func (n *etNode) flag(k int) bool {
 	a, err := arguments(n.Inputs, n.InS, n.InT)
 	return err == nil && k < len(a.Values) && strings.EqualFold(strings.TrimSpace(string(a.Values[k])), "true")
+}
+
+// one reports whether argument k, which says of a convolution's input, weight and bias whether their
+// gradients are wanted, leaves the input's or the weight's out.
+func (n *etNode) one(k int) bool {
+	a, err := arguments(n.Inputs, n.InS, n.InT)
+	if err != nil || k >= len(a.Values) {
+		return false
+	}
+	var wanted []bool
+	return json.Unmarshal(a.Values[k], &wanted) == nil && len(wanted) == 3 && wanted[0] != wanted[1]
 }
 
 // size returns the elements of a shape that a tensor of a trace has.

@@ -1,10 +1,8 @@
 package torchtrace
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 
 	"placer/graph"
@@ -62,36 +60,25 @@ func SniffExecution(data []byte) bool {
 	return strings.Contains(head, `"schema"`) && strings.Contains(head, `"pid"`) && foreign.HasKey(data[:min(len(data), 4096)], 1, "schema")
 }
 
-// ImportExecution reads an execution trace: its innermost operators, in the order in
-// which they began. An op reads a tensor from the op that wrote it, or its storage, last.
+// ImportExecution reads an execution trace: its innermost operators of known arithmetic (leaves),
+// in the order in which they began. An op reads a tensor from the op that wrote it, or its storage, last.
 func ImportExecution(data []byte, name string) (*Imported, error) {
 	return foreign.Import(data, name, func(f *execution) (*Imported, error) { return f.graph(name) })
 }
 
 func (f *execution) graph(name string) (*Imported, error) {
 	x := &Imported{Nodes: len(f.Nodes)}
-	parents := make(map[int64]bool, len(f.Nodes))
 	for i := range f.Nodes {
 		n := &f.Nodes[i]
 		if n.Control != 0 {
 			n.Parent = n.Control
-		}
-		if isOperator(n.Name) {
-			parents[n.Parent] = true
 		}
 	}
 	b := graph.NewBuilder(graphName(name))
 	names, known := foreign.NewNames(), kinds()
 	byTensor, byStorage := map[int64]graph.TensorID{}, map[int64]graph.TensorID{}
 	open := map[graph.Kind]int{}
-	var leaves []*etNode
-	for i := range f.Nodes {
-		if n := &f.Nodes[i]; isOperator(n.Name) && !parents[n.ID] {
-			leaves = append(leaves, n)
-		}
-	}
-	slices.SortStableFunc(leaves, func(a, b *etNode) int { return cmp.Compare(a.ID, b.ID) })
-	for _, n := range leaves {
+	for _, n := range leaves(f.Nodes, known) {
 		in, err := n.tensors(n.Inputs, n.InS, n.InT)
 		if err != nil {
 			return nil, fmt.Errorf("node %d (%s): inputs: %w", n.ID, foreign.Brief(n.Name), err)

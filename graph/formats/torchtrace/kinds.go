@@ -23,6 +23,7 @@ func kinds() map[string]graph.Kind {
 		"nll_loss_forward": "NegativeLogLikelihoodLoss", "nll_loss_backward": "SoftmaxCrossEntropyGrad", "_log_softmax_backward_data": "SoftmaxGrad",
 		"max_pool2d_with_indices": "MaxPool", "max_pool2d_with_indices_backward": "MaxPoolGrad", "avg_pool2d": "AvgPool", "adaptive_avg_pool2d": "AvgPool", "_adaptive_avg_pool2d": "AvgPool",
 		"view": "Reshape", "_unsafe_view": "Reshape", "reshape": "Reshape", "as_strided": "Reshape", "t": "Reshape", "transpose": "Reshape", "permute": "Reshape", "expand": "Reshape", "slice": "Reshape", "select": "Reshape", "squeeze": "Squeeze", "unsqueeze": "ExpandDims", "detach": "Identity", "alias": "Identity", "_reshape_alias": "Reshape",
+		"resolve_conj": "Identity", "resolve_neg": "Identity", "conj": "Identity", "lift_fresh": "Identity", "view_as": "Reshape", "expand_as": "Reshape", "unflatten": "Reshape", "flatten": "Reshape", "movedim": "Reshape", "narrow": "Reshape", "unbind": "Reshape", "split": "Reshape", "split_with_sizes": "Reshape", "chunk": "Reshape", "unfold": "Reshape", "diagonal": "Reshape", "swapaxes": "Reshape", "view_as_real": "Reshape", "view_as_complex": "Reshape", "_local_scalar_dense": "NoOp", "item": "NoOp",
 		"cat": "ConcatV2", "embedding": "GatherV2", "index_select": "GatherV2", "gather": "GatherV2", "empty": "NoOp", "empty_like": "NoOp", "empty_strided": "NoOp", "resize": "NoOp", "set": "NoOp", "record_stream": "NoOp", "result_type": "NoOp",
 	}
 }

@@ -116,6 +116,7 @@ func TestProducts(t *testing.T) {
 		{"cudnn_convolution_transpose", half, s(2, 4, 16, 16), []any{s(2, 16, 8, 8), s(16, 4, 2, 2)}, graph.GEMM{Batch: 1, M: 128, N: 16, K: 16}, graph.F16},
 		{"convolution", half, s(2, 4, 16, 16), []any{s(2, 16, 8, 8), s(16, 4, 2, 2), bias, "[2, 2]", "[0, 0]", "[1, 1]", yes, "[0, 0]", "1"}, graph.GEMM{Batch: 1, M: 128, N: 16, K: 16}, graph.F16},
 		{"convolution_backward", half, s(2, 4, 8, 8), []any{s(2, 16, 8, 8), s(2, 4, 8, 8), s(16, 4, 3, 3), bias, "[1, 1]", "[1, 1]", "[1, 1]", no, "[0, 0]", "1", "[true, true, false]"}, graph.GEMM{Batch: 2, M: 128, N: 16, K: 36}, graph.F16},
+		{"convolution_backward", half, s(2, 4, 8, 8), []any{s(2, 16, 8, 8), s(2, 4, 8, 8), s(16, 4, 3, 3), bias, "[1, 1]", "[1, 1]", "[1, 1]", no, "[0, 0]", "1", "[false, true, false]"}, graph.GEMM{Batch: 1, M: 128, N: 16, K: 36}, graph.F16},
 		{"convolution_backward", half, s(2, 16, 8, 8), []any{s(2, 4, 16, 16), s(2, 16, 8, 8), s(16, 4, 2, 2), bias, "[2, 2]", "[0, 0]", "[1, 1]", yes, "[0, 0]", "1", "[true, true, false]"}, graph.GEMM{Batch: 2, M: 128, N: 16, K: 16}, graph.F16},
 	} {
 		x, err := ImportExecution([]byte(step(c.op, c.typ, c.out, c.args...)), "f")
