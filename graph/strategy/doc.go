@@ -14,7 +14,8 @@
 //   - A gradient is summed over the micro-batches in a buffer of its size and type, which is
 //     held throughout, one AssignAdd each (Megatron-LM's main_grad, which is of f32 for weights
 //     of bf16 too, and so twice as large there). Gradients that list rows are concatenated, as
-//     TensorFlow does.
+//     TensorFlow does. What a buffer is assigned (statistics of batch norm) is the last
+//     micro-batch's, of each replica by itself.
 //   - Replicas reduce gradients bucket by bucket, in the order in which the last
 //     micro-batch completes them, on a stream of their own beside the backward pass
 //     (PyTorch's DistributedDataParallel: Li et al., VLDB 2020). Sharding says what they

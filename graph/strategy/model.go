@@ -170,7 +170,7 @@ type rule uint8
 const (
 	summed       rule = iota // added up
 	concatenated             // rows, side by side
-	last                     // the last micro-batch's: integers, such as a shape
+	last                     // the last micro-batch's, of each replica: what a buffer is assigned, integers, such as a shape
 )
 
 func (m *Model) ruleOf(t graph.TensorID) rule {
@@ -178,8 +178,19 @@ func (m *Model) ruleOf(t graph.TensorID) rule {
 	switch {
 	case a.Bytes != b.Bytes:
 		return concatenated
-	case a.DType == graph.I32 || a.DType == graph.I64 || a.DType == graph.Bool:
+	case a.DType == graph.I32 || a.DType == graph.I64 || a.DType == graph.Bool || m.assigned(t):
 		return last
 	}
 	return summed
+}
+
+// assigned reports whether tensor t is read once by assignments alone, as the statistics of batch
+// norm are, which every replica keeps by itself.
+func (m *Model) assigned(t graph.TensorID) bool {
+	for _, v := range m.Micro.Consumers(t) {
+		if m.once[v] && m.Micro.Op(v).Kind != "Assign" {
+			return false
+		}
+	}
+	return true
 }

@@ -3,6 +3,7 @@ package python
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"placer/sim/schedule"
+	"placer/units"
 )
 
 // Config says what process to start.
@@ -22,7 +24,17 @@ type Config struct {
 	Python   string // program
 	Graph    string // graph file, beside which the captured program lies
 	Realtime bool   // keep other processes off the cores while a step runs
+
+	// Patience is how long an answer may take beside most times its predicted step, after which the
+	// process is taken to hang and is ended; 0 is five minutes.
+	Patience time.Duration
 }
+
+const (
+	patience = 5 * time.Minute // torch loads and a program is read in seconds, in minutes on a busy host
+	most     = 200             // a measurement takes some twenty steps, and half as many on one device
+	longest  = 1e6             // seconds that steps are given at most
+)
 
 // Request says how a step is measured. Zero fields stand for the package's defaults.
 type Request struct {
@@ -36,12 +48,14 @@ type Request struct {
 type Process struct {
 	Ready   Ready
 	runtime Runtime
+	limit   time.Duration // Config.Patience
 	command *exec.Cmd
 	in      io.WriteCloser
 	out     *bufio.Reader
 	errors  *tail
 	ended   error // of the process, once it has been waited for
 	waited  bool
+	hung    error // why it was ended, where it had not answered
 }
 
 // Start starts the process and waits until it takes requests. It reports ErrNone where
@@ -52,7 +66,7 @@ func Start(ctx context.Context, cfg Config) (*Process, error) {
 	if cfg.Realtime {
 		args = append(args, "--realtime")
 	}
-	p := &Process{runtime: cfg.Runtime, command: exec.CommandContext(ctx, cfg.Python, args...), errors: &tail{}}
+	p := &Process{runtime: cfg.Runtime, limit: cmp.Or(cfg.Patience, patience), command: exec.CommandContext(ctx, cfg.Python, args...), errors: &tail{}}
 	p.command.Stderr = p.errors
 	p.command.WaitDelay = endsWithin
 	in, err := p.command.StdinPipe()
@@ -67,7 +81,7 @@ func Start(ctx context.Context, cfg Config) (*Process, error) {
 	if err := p.command.Start(); err != nil {
 		return nil, cfg.Runtime.none(err.Error())
 	}
-	if err := p.read(&p.Ready); err != nil {
+	if err := p.read(&p.Ready, 0); err != nil {
 		p.Close()
 		if ctx.Err() == nil && p.errors.missing() {
 			return nil, cfg.Runtime.none(cfg.Python + ": " + p.errors.last())
@@ -91,8 +105,12 @@ func (r *Ready) Has(s *schedule.Schedule) error {
 	return nil
 }
 
-// Measure runs s. The error says why it could not be measured.
+// Measure runs s. The error says why it could not be measured. A process that has not answered in
+// time is ended, and every later error is that one.
 func (p *Process) Measure(s *schedule.Schedule, r Request) (*Answer, error) {
+	if p.hung != nil {
+		return nil, p.hung
+	}
 	var doc, line bytes.Buffer
 	if err := s.Write(&doc); err != nil {
 		return nil, err
@@ -111,7 +129,7 @@ func (p *Process) Measure(s *schedule.Schedule, r Request) (*Answer, error) {
 		return nil, p.broken(err)
 	}
 	a := &Answer{}
-	if err := p.read(a); err != nil {
+	if err := p.read(a, s.Step); err != nil {
 		return nil, err
 	}
 	switch {
@@ -147,9 +165,17 @@ func (p *Process) wait() error {
 	return p.ended
 }
 
-// read reads one line as a document.
-func (p *Process) read(v any) error {
+// read reads one line as a document, of a step that is predicted to take so long.
+func (p *Process) read(v any, step units.Seconds) error {
+	limit := p.limit + time.Duration(min(most*float64(step), float64(longest))*float64(time.Second))
+	late := time.AfterFunc(limit, func() { _ = p.command.Process.Kill() })
 	line, err := p.out.ReadBytes('\n')
+	if !late.Stop() {
+		p.in.Close()
+		_ = p.wait()
+		p.hung = fmt.Errorf("%s: no answer in %v: its process hangs, or the step takes more than %d times what is predicted; the process was ended", p.runtime.Package, limit.Round(time.Second/10), most)
+		return p.hung
+	}
 	if err != nil {
 		return p.broken(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"placer/graph"
 	"placer/hw"
@@ -32,12 +33,18 @@ var halves = schedule.Schedule{GraphName: "g", GraphHash: "h", Method: "test", S
 // start starts the stand-in, which is this program.
 func start(t *testing.T, behaviour string) (*python.Process, error) {
 	t.Helper()
+	return startWith(t, behaviour, 0)
+}
+
+// startWith starts it with a patience.
+func startWith(t *testing.T, behaviour string, patience time.Duration) (*python.Process, error) {
+	t.Helper()
 	t.Setenv(pythontest.Behaviour, behaviour)
 	me, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := python.Start(context.Background(), python.Config{Runtime: python.Torch(), Python: me, Graph: "g.json"})
+	p, err := python.Start(context.Background(), python.Config{Runtime: python.Torch(), Python: me, Graph: "g.json", Patience: patience})
 	if err == nil {
 		t.Cleanup(func() { p.Close() })
 	}
@@ -87,6 +94,19 @@ func TestErrors(t *testing.T) {
 				t.Errorf("error %v, want %q", err, want)
 			}
 		})
+	}
+}
+
+// A process that hangs is ended, and says so as often as it is asked.
+func TestHangs(t *testing.T) {
+	p, err := startWith(t, pythontest.Hangs, 3*time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if _, err := p.Measure(&halves, python.Request{}); err == nil || !strings.Contains(err.Error(), "placer_torch: no answer in 3.8s: its process hangs") {
+			t.Errorf("error %v, want one that says it hangs", err)
+		}
 	}
 }
 

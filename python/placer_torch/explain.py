@@ -15,6 +15,12 @@ def explain(e: Exception, paths: modules.Paths) -> CaptureError:
     if what in ("DataDependentOutputException", "GuardOnDataDependentSymNode"):
         op = str(getattr(e, "func", op))
         hint = "the code takes a number out of a tensor (item(), int(), bool(), if or while on a tensor); use torch.where, or keep the number in a tensor, torch.tensor(x) in the batch"
+    elif "FunctionalTensor.__format__" in str(e):
+        op, e = "", TypeError("a tensor is formatted as a number")
+        hint = "the code takes a number out of it, as f\"{loss:.3f}\" does; print it behind the step"
+    elif "fabric.backward" in str(e):
+        op = ""
+        hint = "the model is wrapped by Lightning's Fabric, whose precision a captured step does not have: give the model within, model.module, and put autocast into the loss"
     elif what == "DynamicOutputShapeException":
         op = str(getattr(e, "func", op))
         hint = "the result's shape depends on values (nonzero, unique, a boolean index); use a mask, topk with a fixed k, or a fixed capacity"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import torch
 
@@ -11,6 +11,7 @@ from . import own
 from .errors import CaptureError
 from .program import Spec
 from .rules import Hyper
+from .wrappers import unwrap_optimizer
 
 
 class Update(NamedTuple):
@@ -27,7 +28,7 @@ Optimizers = torch.optim.Optimizer | Sequence[torch.optim.Optimizer]
 
 
 def each(optimizers: Optimizers) -> list[torch.optim.Optimizer]:
-    return list(optimizers) if isinstance(optimizers, (list, tuple)) else [cast(torch.optim.Optimizer, optimizers)]
+    return [unwrap_optimizer(o) for o in (optimizers if isinstance(optimizers, (list, tuple)) else [optimizers])]
 
 
 def groups(optimizers: Optimizers) -> list[dict[str, Any]]:
@@ -41,7 +42,7 @@ def updates(optimizers: Optimizers) -> dict[int, Update]:
     for o in each(optimizers):
         if not isinstance(o, torch.optim.Optimizer):
             raise CaptureError(f"the optimizer is of type {type(o).__name__}: give one of torch.optim, or a list of them")
-        if o._optimizer_step_pre_hooks or o._optimizer_step_post_hooks:
+        if any(getattr(o, k, None) for k in ("_optimizer_step_pre_hooks", "_optimizer_step_post_hooks")):  # wrappers have neither
             raise CaptureError(f"optimizer {type(o).__name__} has hooks of its step, which a captured step does not run: remove them, and do between the steps of a loop what they do")
     for k, (o, group) in enumerate((o, g) for o in each(optimizers) for g in o.param_groups):
         if any(id(p) in found for p in group["params"]):

@@ -475,6 +475,19 @@ def test_errors_name_the_line() -> None:
         capture(Mistaken(), lambda m, b: m.no_such(b), torch.ones(2, 4))
 
 
+def test_a_formatted_tensor() -> None:
+    with pytest.raises(CaptureError, match=r"cannot trace the step in the model \(.*test_capture.py:\d+\): a tensor is formatted as a number; .* print it behind the step"):
+        capture(nn.Linear(4, 1), lambda m, b: (f"{m(b).mean():.3f}", m(b).sum())[1], torch.ones(2, 4))
+
+
+def test_fabrics_precision() -> None:
+    def loss(m: Any, b: Any) -> torch.Tensor:
+        raise RuntimeError("requires you to call `fabric.backward(loss)` instead of `loss.backward()`")
+
+    with pytest.raises(CaptureError, match="give the model within, model.module, and put autocast into the loss"):
+        capture(nn.Linear(4, 1), loss, torch.ones(2, 4))
+
+
 MISTAKES = """
 import torch
 def late():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import functools
 import json
+import warnings
 from typing import Any, Callable
 
 import pytest
@@ -17,9 +18,9 @@ import strategies
 from placer_torch import FormatError, RunError
 from placer_torch.errors import PlacerTorchError
 from placer_torch.parallel import distribute, micro, optimizers, read, refusals
-from placer_torch.parallel.errors import StrategyError
+from placer_torch.parallel.errors import StrategyError, StrategyWarning
 from placer_torch.parallel.parts import Order
-from strategies import KINDS, strategy
+from strategies import KINDS, VOCABULARY, strategy
 
 pytestmark = pytest.mark.forks
 
@@ -189,6 +190,31 @@ def test_losses() -> None:
 
     said, same = strategies.in_processes(1, work)
     assert "differs from that of them once by 100%" in said and same
+
+
+def weighed(model: Any, batch: Any) -> torch.Tensor:
+    return F.cross_entropy(model(batch[0]).flatten(0, -2), batch[1].flatten(), weight=torch.arange(VOCABULARY).double())
+
+
+def test_losses_that_are_no_mean_of_parts() -> None:
+    """Parts weigh alike, as everywhere, which is said once."""
+
+    def work() -> list[tuple[str, int]]:
+        found = []
+        for loss in (models.cross_entropy, weighed):
+            model, _, batch, optimizer = GPT2.make()
+            t = distribute(model, loss, optimizer, strategy(GPT2, mb=2), device="cpu")
+            with warnings.catch_warnings(record=True) as seen:
+                warnings.simplefilter("always")
+                t.step(batch)
+                t.step(batch)
+            said = [str(w.message) for w in seen if issubclass(w.category, StrategyWarning)]
+            found.append((said[0] if said else "", len(said)))
+        return found
+
+    mean, own = strategies.in_processes(1, work)
+    assert mean == ("", 0)
+    assert "differs from the mean of those of their halves by" in own[0] and own[1] == 1
 
 
 def noisy(reduction: str, model: Any, batch: Any) -> torch.Tensor:

@@ -67,3 +67,34 @@ def test_wrapped(wrap: Any) -> None:
         loop.load_state_dict({k: v + 1 for k, v in model.state_dict().items()})
     wrapped.load_state_dict(got)
     assert all(torch.equal(v, got[k]) for k, v in wrapped.state_dict().items())
+
+
+class Prepared(torch.optim.Optimizer):
+    """As accelerate's AcceleratedOptimizer has the optimizer."""
+
+    __module__ = "accelerate.optimizer"
+
+    def __init__(self, optimizer: torch.optim.Optimizer) -> None:
+        self.optimizer = optimizer
+
+    @property
+    def param_groups(self) -> Any:
+        return self.optimizer.param_groups
+
+
+class Lookahead(Prepared):
+    """Its steps are not those of the optimizer within."""
+
+    __module__ = "mine"
+
+
+def test_wrapped_optimizers() -> None:
+    model = nn.Linear(4, 4)
+    own = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    p = capture(model, lambda m, b: m(b).square().sum(), torch.ones(2, 4), Prepared(own))
+    assert p.ops[p.by_name["update.weight"]].args[3]["momentum"] == 0.9
+    with run(p, schedule.single(schedule.ops(p)), model, workers=False, optimizer=Prepared(own)) as loop:
+        loop.step()
+        loop.follow(Prepared(own))
+    with pytest.raises(CaptureError, match="optimizer mine.Lookahead is not captured"):
+        capture(model, lambda m, b: m(b).square().sum(), torch.ones(2, 4), Lookahead(own))

@@ -80,6 +80,27 @@ def dropout() -> models.Example:
     return m, lambda m, b: (m(b) ** 2).mean(), torch.randn(16, 8), torch.optim.SGD(m.parameters(), lr=0.1)
 
 
+class Recurrent(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.table, self.lstm, self.head = nn.Embedding(20, 8), nn.LSTM(8, 8, batch_first=True), nn.Linear(8, 20)
+
+    def forward(self, ids: torch.Tensor) -> torch.Tensor:
+        return self.head(self.lstm(self.table(ids))[0])
+
+
+def recurrent() -> models.Example:
+    """Its kernel makes numbers of 16 bits under autocast, where a trace has those of 32."""
+    torch.manual_seed(0)
+    m, ids = Recurrent(), torch.randint(0, 20, (16, 5))
+
+    def loss(m: Any, b: Any) -> torch.Tensor:
+        with torch.autocast("cpu", torch.bfloat16):
+            return models.cross_entropy(m, b)
+
+    return m, loss, (ids, ids), torch.optim.SGD(m.parameters(), lr=0.1)
+
+
 class Viewed(nn.Module):
     """Views what attention makes by strides that its kernel gives it, and the one on cut tensors does not."""
 
@@ -174,6 +195,15 @@ def test_steps_are_plain_torch(name: str) -> None:
     if "collectives" in s:
         assert got.sent[0] == s["collectives"]["send"]
         assert got.reduced[0] == {k: v + s["collectives"].get("all_reduce", {}).get(k, 0) for k, v in LOSS.items()}
+
+
+def test_numbers_of_16_bits_that_cross() -> None:
+    """They are received as they were sent. Rounded to bfloat16, of which 8 bits are left."""
+    s = strategy("1f1b", [["table", "lstm"], ["head"]])
+    got, want = run(recurrent, s, seed=5), plain(recurrent, s, seed=5)
+    assert got.losses == pytest.approx(want.losses, rel=2**-8)
+    for k, x in want.state.items():
+        torch.testing.assert_close(got.state[k], x, atol=2**-8, rtol=0, msg=lambda m: f"{k}: {m}")
 
 
 @pytest.mark.parametrize("make, s", [(frozen, strategy("1f1b", [["0"], ["1", "3"]])), (blocks, shared("1f1b", MIXTURE_TWO)), (lambda: adam(gpt()), strategy("gpipe", TWO, data=2, sharding="zero-3", layers=LAYERS)), (lambda: several(untied()), strategy("1f1b", TWO))])

@@ -27,6 +27,7 @@ const (
 	NoAnswer = "no answer" // writes something else
 	Slow     = "slow"      // each op that is not on the first device adds SlowFactor steps
 	Unequal  = "unequal"   // results are not those of one device
+	Hangs    = "hangs"     // at the first request
 )
 
 // Factor is measured over predicted, of steps and of ops.
@@ -50,6 +51,8 @@ func Main(behaviour string, in io.Reader, out, errors io.Writer) int {
 		case Dies:
 			fmt.Fprintln(errors, "placer_torch: worker cpu:1: op mm: killed")
 			return 1
+		case Hangs:
+			_, _ = io.Copy(io.Discard, in) // that is, until it is killed
 		case NoAnswer:
 			fmt.Fprintln(out, "a warning of a library")
 			continue

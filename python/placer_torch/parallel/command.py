@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import statistics
 import sys
 import time
+import warnings
 from typing import Any, Callable, Iterator
 
 import torch
@@ -15,20 +17,21 @@ import torch.distributed as dist
 from ..clipping import Clip
 from ..errors import PlacerTorchError, RunError
 from ..where import cause, first_line, where
-from . import check, micro
+from . import check, launch, micro
 from .distribute import distribute
-from .errors import StrategyError
+from .errors import StrategyError, StrategyWarning
 from .strategy import Strategy
 
 Made = tuple[Any, Any, Any, Any]
 
+_HANGS = re.compile(r"Timed out (?:waiting )?(?:after )?(\d+) ?ms")  # what gloo says of a process that does not answer
 _LEFT = ("Connection closed by peer", "Connection reset by peer", "Broken pipe")  # what gloo says of a process that has ended
 
 
 def run(make: Callable[[], Made], samples: Callable[[Any], int], s: Strategy, *, steps: int, device: str, clip: Clip, checked: bool) -> dict[str, Any] | None:
     """Runs steps of what make returns (model, loss, batch, optimizer) in this process's part,
     and returns what came of it, on rank 0. samples: of a batch."""
-    with _stdout_for_results():
+    with _stdout_for_results(), _doubts():
         return _run(make, samples, s, steps, device, clip, checked)
 
 
@@ -94,6 +97,22 @@ def _stdout_for_results() -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def _doubts() -> Iterator[None]:
+    """Warnings of strategies as lines of this program."""
+    with warnings.catch_warnings():
+        show = warnings.showwarning
+
+        def line(message: Any, category: type[Warning], *where: Any, **more: Any) -> None:
+            if issubclass(category, StrategyWarning):
+                print(f"placer_torch: {message}", file=sys.stderr)
+            else:
+                show(message, category, *where, **more)
+
+        warnings.showwarning = line
+        yield
+
+
+@contextlib.contextmanager
 def _said(step: int) -> Iterator[None]:
     """An error of the user's code in a step as one line with its place."""
     try:
@@ -104,6 +123,9 @@ def _said(step: int) -> Iterator[None]:
         first = cause(e)
         if any(words in str(first) for words in _LEFT):
             raise RunError(f"step {step + 1}: another process has ended") from e
+        hangs = _HANGS.search(str(first))
+        if hangs:
+            raise RunError(f"step {step + 1}: {launch.SILENT} in {int(hangs[1]) / 1000:g} s: it hangs, or has far more to do") from e
         at = where(first)
         if not at:
             raise

@@ -21,6 +21,12 @@ class Draws(TorchDispatchMode):
         super().__init__()
         self._kept: list[list[torch.Tensor]] = []
         self._entered = 0
+        self.coarse = False  # whether an op made numbers of 16 bits
+
+    @property
+    def any(self) -> bool:
+        """Whether a random op ran the first time."""
+        return bool(self._kept)
 
     def __enter__(self) -> Any:
         self._entered += 1
@@ -29,6 +35,7 @@ class Draws(TorchDispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None) -> Any:
         made = func(*args, **(kwargs or {}))
+        self.coarse |= any(isinstance(x, torch.Tensor) and x.is_floating_point() and x.element_size() < 4 for x in pytree.tree_leaves(made))
         if not kinds.is_random(func):
             return made
         drawn = [x for x in pytree.tree_leaves(made) if isinstance(x, torch.Tensor)]

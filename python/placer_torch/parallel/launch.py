@@ -13,6 +13,7 @@ from typing import IO, Sequence
 
 import torch.distributed as dist
 
+SILENT = "another process has not answered"  # what a rank says that waits for one that hangs
 GRACE = 5.0  # seconds in which ranks that fail for one reason have all said it
 
 
@@ -49,11 +50,20 @@ def launch(argv: Sequence[str], world: int) -> int:
                 print(f"placer_torch: the process of rank {k} was ended by signal {-code}", file=sys.stderr)
             elif not own:
                 print(f"placer_torch: the process of rank {k} ended with exit code {code}, without a word", file=sys.stderr)
+        early = [k for k, p in enumerate(ranks) if p.returncode == 0]
+        if early:
+            print(f"placer_torch: {_of_ranks(early)} ended with exit code 0 before the steps were over", file=sys.stderr)
+        if ended and any(SILENT in line for line in lines):
+            print(f"placer_torch: {_of_ranks(sorted(ended))} was still running, and was ended", file=sys.stderr)
         return max(ranks[failed].returncode, 0) or 1
     finally:
         _end(ranks)
         for f in said:
             f.close()
+
+
+def _of_ranks(ranks: Sequence[int]) -> str:
+    return f"the process of rank {ranks[0]}" if len(ranks) == 1 else f"each of the processes of ranks {', '.join(map(str, ranks))}"
 
 
 def _show(stream: IO[bytes], said: IO[str]) -> None:

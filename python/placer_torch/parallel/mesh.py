@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime
 import os
 
 import torch
@@ -15,6 +16,7 @@ from .strategy import Strategy
 STAGE, DATA, TENSOR = NAMES = ("stage", "data", "tensor")
 COPIES, EXPERTS = "copies", "experts"
 GROUPS, TOKENS = "groups", "tokens"
+PATIENCE = datetime.timedelta(minutes=10)  # with a process that does not answer; torch's own for nccl, and half an hour for gloo
 
 
 @dataclasses.dataclass(frozen=True)
@@ -115,7 +117,7 @@ def start(s: Strategy, device: str) -> torch.device:
     if not dist.is_initialized():
         backend = "nccl" if kind == "cuda" else "gloo"
         if "RANK" in os.environ:
-            dist.init_process_group(backend)
+            dist.init_process_group(backend, timeout=PATIENCE)
         else:
             dist.init_process_group(backend, store=dist.HashStore(), rank=0, world_size=1)  # type: ignore[attr-defined]
     return here

@@ -78,16 +78,18 @@ class Stage(torch.nn.Module):
             value.update(zip(s.makes, m(*[value[n] for n in s.reads]), strict=True))
             for n in s.ends:
                 del value[n]
-        return tuple(_handed_on(value[n]) for n in self.sent)
+        return tuple(_handed_on(value[n], n) for n in self.sent)
 
     def _received(self, x: torch.Tensor) -> torch.Tensor:
         """Each part of a replica gets the whole of what crosses, and of the batch."""
         return x if self.mesh is None else replicated(x, self.mesh)
 
 
-def _handed_on(x: torch.Tensor) -> torch.Tensor:
-    """x as it is sent: whole, dense, with a dimension, and not the leaf that was received."""
-    x = local(x)
+def _handed_on(x: torch.Tensor, n: fx.Node) -> torch.Tensor:
+    """x as it is sent: whole, dense, with a dimension, not the leaf that was received, and of the type
+    that n has in the trace, by which the next stage receives it: a kernel of the processor may make
+    another, as oneDNN's of recurrent layers under autocast does."""
+    x = local(x).to(n.meta["val"].dtype)
     if not x.dim():
         return torch.stack([x])
     return x.view_as(x) if x.is_leaf and x.is_contiguous() else x.contiguous()
