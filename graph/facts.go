@@ -32,7 +32,7 @@ var kinds = table(
 	class(ClassMove, 0, FuseLoop, "ConcatV2", "Concat", "Split", "SplitV", "Slice", "StridedSlice", "StridedSliceGrad", "Pack", "Unpack", "Transpose", "Pad", "PadV2", "Tile", "Expand", "BroadcastTo", "Reverse", "ReverseV2"),
 	class(ClassMove, 0, FuseNever, "ReverseSequence",
 		"SpaceToBatchND", "BatchToSpaceND", "Resize", "Upsample", "DepthToSpace", "SpaceToDepth", "OneHot", "Trilu", "EyeLike", "CenterCropPad", "Col2Im", "ResizeGrad", "UpsampleGrad"),
-	class(ClassGather, 0, FuseNever, "Gather", "GatherV2", "GatherND", "EmbeddingLookup", "UnsortedSegmentSum", "ScatterAdd", "ScatterND", "ScatterSub", "DynamicStitch", "DynamicPartition", "Unique", "NonMaxSuppression", "GatherElements", "ScatterElements",
+	class(ClassGather, 0, FuseNever, "Gather", "GatherV2", "GatherND", "EmbeddingLookup", "EmbeddingBag", "UnsortedSegmentSum", "ScatterAdd", "ScatterND", "ScatterSub", "DynamicStitch", "DynamicPartition", "Unique", "NonMaxSuppression", "GatherElements", "ScatterElements",
 		"NonZero", "Compress"),
 	class(ClassPool, 9, FuseNever, "MaxPool", "MaxPoolGrad", "AvgPool", "AvgPoolGrad", "GlobalAveragePool", "GlobalMaxPool", "LpPool", "GlobalLpPool", "MaxUnpool"),
 	class(ClassUpdate, 2, FuseNever, "ApplyGradientDescent", "AssignSub", "AssignAdd", "Assign", "SparseApplyGradientDescent"),

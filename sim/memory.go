@@ -49,7 +49,7 @@ func (h *history) accounts() []account {
 				}
 				last := end
 				if len(h.g.Consumers(t)) > 0 {
-					last = max(last, units.Seconds(until[copyOf{h.find(i, int32(t)), d}]))
+					last = max(last, units.Seconds(until.of(h.find(i, int32(t)), d)))
 				}
 				hold(d, Holding{"output", id, op.Name, t, x.Bytes, start, last})
 			}
@@ -59,7 +59,7 @@ func (h *history) accounts() []account {
 		x := &h.transfers[k]
 		m, p, d := &h.messages[x.message()], h.span(int32(k)).Op, uint8(x.dst())
 		hold(d, Holding{"received", p, h.g.Op(p).Name, graph.TensorID(m.tensor), units.Bytes(m.size),
-			units.Seconds(x.start), units.Seconds(until[copyOf{x.message(), d}])})
+			units.Seconds(x.start), units.Seconds(until.of(x.message(), d))})
 	}
 	return acc
 }
@@ -70,20 +70,43 @@ type copyOf struct {
 	device  uint8
 }
 
+// untils says when the memory of each message is free again, on each device that has it.
+type untils struct {
+	at        []uint8   // [M] the device of its producer
+	there     []float64 // [M] on that device
+	elsewhere map[copyOf]float64
+}
+
+func (u *untils) of(m int32, d uint8) float64 {
+	if u.at[m] == d {
+		return u.there[m]
+	}
+	return u.elsewhere[copyOf{m, d}]
+}
+
+func (u *untils) extend(m int32, d uint8, at float64) {
+	if u.at[m] == d {
+		u.there[m] = max(u.there[m], at)
+		return
+	}
+	c := copyOf{m, d}
+	u.elsewhere[c] = max(u.elsewhere[c], at)
+}
+
 // untils returns when the memory of each message is free again: after its last reader
 // on the device, its transfers from there, and the same of all views that are in it.
-func (h *history) untils() map[copyOf]float64 {
-	until := make(map[copyOf]float64, len(h.messages)+len(h.transfers))
-	extend := func(m int32, d uint8, at float64) {
-		c := copyOf{m, d}
-		until[c] = max(until[c], at)
+func (h *history) untils() *untils {
+	n := len(h.messages)
+	until := &untils{at: make([]uint8, n), there: make([]float64, n), elsewhere: make(map[copyOf]float64, len(h.transfers))}
+	for m := range h.messages {
+		until.at[m] = h.device[h.producer[m]]
 	}
 	type view struct{ message, of int32 }
 	var views []view
 	for m := range h.messages {
 		x := &h.messages[m]
 		for _, v := range h.use[x.first:x.end] {
-			extend(int32(m), h.device[v], h.end(v))
+			until.extend(int32(m), h.device[v], h.end(v))
 		}
 		if i := h.producer[m]; x.tensor != none && !h.layout.keeps(h.kernels.of, i, x.tensor) {
 			if y := h.layout.shares(h.kernels, i, x.tensor); y != none {
@@ -93,15 +116,15 @@ func (h *history) untils() map[copyOf]float64 {
 	}
 	for k := range h.transfers {
 		x := &h.transfers[k]
-		extend(x.message(), h.device[h.producer[x.message()]], x.end)
+		until.extend(x.message(), until.at[x.message()], x.end)
 	}
 	// Views of views come first: those of one kernel have rising numbers.
 	slices.SortFunc(views, func(a, b view) int {
 		return cmp.Or(cmp.Compare(h.starts[h.producer[b.message]], h.starts[h.producer[a.message]]), cmp.Compare(b.message, a.message))
 	})
 	for _, v := range views {
-		d := h.device[h.producer[v.message]]
-		extend(v.of, d, until[copyOf{v.message, d}])
+		d := until.at[v.message]
+		until.extend(v.of, d, until.of(v.message, d))
 	}
 	return until
 }

@@ -76,6 +76,7 @@ func Derive(m *Model, blocks *Blocks, s Strategy, opt Options) (*Step, error) {
 		}
 	}
 	e.prepare()
+	e.grow()
 	if err := e.emit(); err != nil {
 		return nil, err
 	}
@@ -209,6 +210,25 @@ func (e *emitter) prepare() {
 			e.replicas = append(e.replicas, r)
 		}
 	}
+}
+
+// grow makes room for about as many ops as there will be without communication.
+func (e *emitter) grow() {
+	pass := 0
+	for i := range e.m.once {
+		if !e.m.once[i] {
+			pass++
+		}
+	}
+	passes := e.s.MicroBatches * len(e.replicas)
+	ops := e.g.NumOps()*len(e.replicas) + pass*passes
+	if e.s.MicroBatches > 1 {
+		ops += len(e.grads) * passes
+	}
+	ops += ops / 8
+	e.b.Grow(ops, ops*e.g.NumTensors()/max(1, e.g.NumOps()))
+	x := e.step
+	x.Rank, x.Stream, x.From, x.Micro, x.Collective = slices.Grow(x.Rank, ops), slices.Grow(x.Stream, ops), slices.Grow(x.From, ops), slices.Grow(x.Micro, ops), slices.Grow(x.Collective, ops)
 }
 
 func none(n int) []graph.OpID {

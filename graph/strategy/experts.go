@@ -97,12 +97,14 @@ func (e *emitter) before(i graph.OpID, t task) {
 }
 
 // send adds the all-to-all of tensors ts, which op i is the first to read, in each group of
-// replicas that share experts out.
+// replicas that share experts out. Of what the ranks of split products all have, each sends a part,
+// and those that it comes to gather the parts (Singh et al., arXiv:2303.06318;
+// Megatron-LM's ranks have parts anyway, as it wants sequences split).
 func (e *emitter) send(ts []graph.TensorID, i graph.OpID) {
 	stage := int(e.step.Chunk[i]) % e.s.Pipeline
 	c := Collective{Kind: AllToAll, Axis: ExpertAxis, Stage: stage, Bytes: 0, Ranks: e.s.Experts}
 	for _, t := range ts {
-		c.Bytes += units.Bytes(e.tensorPart(t).of(int64(e.g.Tensor(t).Bytes)))
+		c.Bytes += units.Bytes(e.sentPart(t).of(int64(e.g.Tensor(t).Bytes)))
 	}
 	back := e.mixtures.Of[e.g.Tensor(ts[0]).Producer]
 	e.expertGroups(func(rs []*replica) {
@@ -122,15 +124,11 @@ func (e *emitter) send(ts []graph.TensorID, i graph.OpID) {
 						m.wait = append(m.wait, w)
 					}
 				}
-				out := graph.Tensor{DType: e.g.Tensor(t).DType, Bytes: e.g.Tensor(t).Bytes}
-				if !back {
-					reader := e.readerOf(t)
-					if !e.has(r, reader) {
-						continue
-					}
-					out.Bytes = units.Bytes(ceil(int64(e.m.Joint.Tensor(t).Bytes), e.mixtures.share(reader, e.s.Experts)))
+				out, ok := e.received(r, t, back)
+				if !ok {
+					continue
 				}
-				out.Bytes = units.Bytes(e.tensorPart(t).of(int64(out.Bytes)))
+				out.Bytes = units.Bytes(e.sentPart(t).of(int64(out.Bytes)))
 				m.outs, got[k] = append(m.outs, out), append(got[k], t)
 			}
 			members[k] = m
@@ -141,6 +139,56 @@ func (e *emitter) send(ts []graph.TensorID, i graph.OpID) {
 			}
 		}
 	})
+	e.gatherSent(ts, i, back)
+}
+
+// received is what replica r gets of tensor t, which is sent to experts or back, all ranks of split
+// products together; nothing of what its experts do not read.
+func (e *emitter) received(r *replica, t graph.TensorID, back bool) (x graph.Tensor, ok bool) {
+	x = graph.Tensor{DType: e.g.Tensor(t).DType, Bytes: e.g.Tensor(t).Bytes}
+	if back {
+		return x, true
+	}
+	reader := e.readerOf(t)
+	x.Bytes = units.Bytes(ceil(int64(e.m.Joint.Tensor(t).Bytes), e.mixtures.share(reader, e.s.Experts)))
+	return x, e.has(r, reader)
+}
+
+// gatherSent gathers, among the ranks of split products, what was sent of those tensors of ts that
+// each of them has whole.
+func (e *emitter) gatherSent(ts []graph.TensorID, i graph.OpID, back bool) {
+	if e.s.Tensor == 1 {
+		return
+	}
+	stage := int(e.step.Chunk[i]) % e.s.Pipeline
+	for d := range e.data {
+		c := Collective{Kind: AllGather, Axis: TensorAxis, Stage: stage, Ranks: e.s.Tensor}
+		var outs []graph.Tensor
+		var got []graph.TensorID
+		for _, t := range ts {
+			out, ok := e.received(e.replicas[d*e.tensor], t, back)
+			if whole := e.tensorPart(t); !ok || whole.num < whole.den {
+				continue
+			}
+			c.Bytes += out.Bytes
+			outs, got = append(outs, out), append(got, t)
+		}
+		if len(got) == 0 {
+			continue
+		}
+		rs, members := e.members(d, func(r *replica) member {
+			m := member{rank: e.s.Rank(r.d, stage, r.t), outs: outs}
+			for _, t := range got {
+				m.in = append(m.in, r.routed[e.micro][t])
+			}
+			return m
+		})
+		for k, id := range e.collective(c, e.g.Op(i).Name, members) {
+			for at, t := range got {
+				rs[k].routed[e.micro][t] = e.b.Output(id, at)
+			}
+		}
+	}
 }
 
 // readerOf returns an op of experts that tensor t is sent to.
@@ -158,6 +206,15 @@ func (e *emitter) tensorPart(t graph.TensorID) fraction {
 		return fraction{1, int64(e.s.Tensor)}
 	}
 	return e.split.partOfTensor(t, int64(e.s.Tensor))
+}
+
+// sentPart returns what each of these ranks sends of tensor t.
+func (e *emitter) sentPart(t graph.TensorID) fraction {
+	part := e.tensorPart(t)
+	if part.num < part.den {
+		return part
+	}
+	return fraction{1, int64(e.s.Tensor)}
 }
 
 // expertGroups calls f for each group of replicas, in the order of their ranks, that share

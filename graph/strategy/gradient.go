@@ -47,13 +47,17 @@ func (e *emitter) gradientBytes(t graph.TensorID) units.Bytes {
 	return units.Bytes(part.over(e.expertShare(e.g.Tensor(t).Producer)).of(int64(e.g.Tensor(t).Bytes)))
 }
 
-// buffers adds what gradients are summed in.
+// buffered reports whether gradient k has a buffer of its own throughout the step: where several
+// micro-batches are summed, and where replicas all-reduce it, in the buckets that PyTorch's
+// DistributedDataParallel (with gradients as views of them) and Megatron-LM hold.
+func (e *emitter) buffered(k int) bool {
+	return e.rules[k] == summed && (e.s.MicroBatches > 1 || e.s.Sharding == Replicated && e.among(k) > 1)
+}
+
+// buffers adds what gradients are summed in, or copied to where there is nothing to sum.
 func (e *emitter) buffers() {
-	if e.s.MicroBatches == 1 {
-		return
-	}
 	for k, t := range e.grads {
-		if e.rules[k] != summed {
+		if !e.buffered(k) {
 			continue
 		}
 		size := e.gradientBytes(t)
@@ -77,7 +81,7 @@ func (e *emitter) buffers() {
 func (e *emitter) addGradient(r *replica, k int, i graph.OpID, t graph.TensorID) {
 	x := e.slot(r.pass[e.micro][i], t)
 	switch {
-	case e.rules[k] == last || e.s.MicroBatches == 1:
+	case e.rules[k] == last || e.s.MicroBatches == 1 && !e.buffered(k):
 		r.whole[k] = x
 	case e.rules[k] == concatenated:
 		if r.pieces[k] = append(r.pieces[k], x); len(r.pieces[k]) < e.s.MicroBatches {
@@ -95,7 +99,7 @@ func (e *emitter) addGradient(r *replica, k int, i graph.OpID, t graph.TensorID)
 	}
 }
 
-// accumulate adds tensor x to the sum of gradient k.
+// accumulate adds tensor x to the sum of gradient k, or makes it the sum where nothing else is.
 func (e *emitter) accumulate(r *replica, k int, x graph.TensorID) {
 	sum := r.sum[k]
 	held := *e.b.TensorAt(e.b.Output(sum, 0))
@@ -103,6 +107,9 @@ func (e *emitter) accumulate(r *replica, k int, x graph.TensorID) {
 	o := graph.Op{
 		Name: e.name(r, fmt.Sprintf("add/%s:%d", p.Name, e.grads[k]-first(e.g, e.g.Tensor(e.grads[k]).Producer))), Kind: "AssignAdd", Phase: graph.Backward, DType: held.DType,
 		FLOPs: units.FLOPs(int64(held.Bytes) / held.DType.Size()), Bytes: 3 * held.Bytes, Layer: p.Layer, Module: p.Module, Group: e.groupOf(r, k), Forward: graph.None,
+	}
+	if e.s.MicroBatches == 1 {
+		o.Kind, o.FLOPs, o.Bytes = "Assign", 0, 2*held.Bytes
 	}
 	r.sum[k] = e.add(o, e.rank(r, e.home(k)), e.g.Tensor(e.grads[k]).Producer, e.micro, []graph.TensorID{e.b.Output(sum, 0), x}, held)
 	r.whole[k] = e.b.Output(r.sum[k], 0)

@@ -299,6 +299,7 @@ func (x *untied) build() error {
 // graph returns g, one of the given model's, untied. first says that it is the one that tables are of.
 func (x *untied) graph(g *graph.Graph, first bool) (*graph.Graph, error) {
 	u := &untying{untied: x, g: g, b: graph.NewBuilder(g.Name()), home: none(g.NumOps()), at: make([]map[int]graph.OpID, g.NumOps()), local: map[graph.TensorID]map[int]graph.TensorID{}}
+	u.b.Grow(g.NumOps(), g.NumTensors())
 	for i := range graph.OpID(g.NumOps()) {
 		u.groups = max(u.groups, g.Op(i).Group)
 	}

@@ -191,15 +191,17 @@ func capturedSplit(t *testing.T, file string) {
 
 // What a rank holds of parameters and Adam's two moments (4 and 8 bytes each) under ZeRO, as in its
 // paper's figure 1 (arXiv:1910.02054): moments by the replicas from stage 1, parameters in stage 3.
+// Replicas that share out nothing hold the buckets of their gradients too.
 func TestCapturedSharded(t *testing.T) {
 	for _, c := range []struct {
 		sharding          strategy.Sharding
 		params, optimizer units.Bytes // replicas that share them
+		buckets           units.Bytes // bytes of gradients for each parameter
 	}{
-		{strategy.Replicated, 1, 1},
-		{strategy.ShardOptimizer, 1, 4},
-		{strategy.ShardGradients, 1, 4},
-		{strategy.ShardAll, 4, 4},
+		{strategy.Replicated, 1, 1, 4},
+		{strategy.ShardOptimizer, 1, 4, 0},
+		{strategy.ShardGradients, 1, 4, 0},
+		{strategy.ShardAll, 4, 4, 0},
 	} {
 		x, j := models8(t, small[0])
 		x.family = captured(t)
@@ -221,7 +223,7 @@ func TestCapturedSharded(t *testing.T) {
 				held += o.Resident
 			}
 		}
-		if want := 4*params/c.params + 8*params/c.optimizer; held != want {
+		if want := 4*params/c.params + 8*params/c.optimizer + c.buckets*params; held != want {
 			t.Errorf("%v: a rank holds %v, want %v", s, held, want)
 		}
 	}

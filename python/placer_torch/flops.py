@@ -46,6 +46,10 @@ def work(p: Program, o: Op) -> Work:
         assert isinstance(a, Ref)
         return p.spec(a)
 
+    if name in ("_embedding_bag", "_embedding_bag_forward_only"):  # the rows that are looked up, not the table
+        table, rows = arg(0), arg(1).elements
+        looked = rows * math.prod(table.shape[1:])
+        return Work(looked, None, moved - table.bytes + looked * table.bytes // max(1, table.elements))
     factors = PRODUCTS.get(name)
     if factors:
         a, b = (arg(i) for i in factors)

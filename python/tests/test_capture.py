@@ -110,6 +110,22 @@ def test_bytes_of_several_kernels() -> None:
     assert ops["masked_fill"]["bytes"] == 4 * scores + mask
 
 
+def test_bags_read_the_rows_that_are_looked_up() -> None:
+    """And not the whole table, of which a step's samples name a few rows. Its gradient is as large."""
+
+    def step(model: nn.Module, batch: torch.Tensor) -> torch.Tensor:
+        return model(batch).square().mean()
+
+    model = nn.EmbeddingBag(1000, 16, mode="sum")
+    batch = torch.randint(1000, (8, 3))
+    program = capture(model, step, batch, torch.optim.SGD(model.parameters(), lr=0.1))
+    ops = {o["kind"]: o for o in json.loads(graph.text(program))["ops"]}
+    forward = ops["EmbeddingBag"]
+    assert forward["flops"] == 8 * 3 * 16
+    assert 8 * 3 * 16 * 4 + 8 * 16 * 4 + 8 * 3 * 8 <= forward["bytes"] < 1000 * 16 * 4 / 10
+    assert ops["UnsortedSegmentSum"]["bytes"] > 1000 * 16 * 4
+
+
 def products(ops: dict[str, dict[str, Any]], phase: str) -> int:
     return sum(o.get("flops", 0) for o in ops.values() if o["kind"] in ("MatMul", "BatchMatMulV2", "Conv2D") and o.get("phase", "forward") == phase)
 

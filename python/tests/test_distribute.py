@@ -139,6 +139,29 @@ def compiled() -> models.Example:
 COMPILED = Kind(compiled, "h", ("_orig_mod.attn.c_attn", "_orig_mod.mlp.c_fc"), ("_orig_mod.attn.c_proj", "_orig_mod.mlp.c_proj"), "wte")
 
 
+@pytest.mark.parametrize("mb", (1, 2))
+def test_one_copy_of_gradients(mb: int) -> None:
+    """Replicas' gradients are in the buckets that are reduced, also between micro-batches."""
+    kind = KINDS["gpt2"]
+
+    def work() -> list[set[int]]:
+        model, loss, batch, optimizer = kind.make()
+        seen: list[set[int]] = []
+
+        def held(m: Any, part: Any) -> torch.Tensor:
+            seen.append({p.grad.untyped_storage().data_ptr() for p in model.parameters() if p.grad is not None})
+            return loss(m, part)
+
+        t = distribute(model, held, optimizer, strategy(kind, data=2, mb=mb), device="cpu")
+        for _ in range(5):
+            t.step(micro.part(batch, t.replica, 2))
+        return [*seen[-2 * mb :], {p.grad.untyped_storage().data_ptr() for p in model.parameters() if p.grad is not None}]
+
+    *during, behind = strategies.in_processes(2, work)
+    assert len(behind) == 1, "all of a small model are in one bucket"
+    assert during == ([set()] * 2 if mb == 1 else [behind] * 4)
+
+
 def several() -> models.Example:
     """An optimizer of matrices beside one of all else."""
     model, loss, batch, _ = KINDS["gpt2"].make()

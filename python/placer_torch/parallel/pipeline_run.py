@@ -107,7 +107,7 @@ class Run:
         fed = [[x for _, x in batches.leaves(p) if isinstance(x, torch.Tensor)] for p in parts]
         for x in self.stages.values():
             x.feed(fed)
-        optimizers.begin(self.optimizer)
+        share.begin(self.optimizer, self.runs.values(), len(parts) > 1)
         self.tied.begin()
         losses: list[torch.Tensor] = []
         with passes.passes(self.s, self.model, self.mesh):

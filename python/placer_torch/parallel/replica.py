@@ -12,6 +12,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 class Replica(DistributedDataParallel):
     """Its gradients are the replicas' mean, None of a parameter that no replica used, as in one process.
+    They are views of the buckets that torch reduces, so that a process holds one copy of them.
     torch waits in each pass for the gradients of all parameters, or looks in each for those that it
     does not use, which it cannot where layers are computed again."""
 
@@ -19,7 +20,7 @@ class Replica(DistributedDataParallel):
         """ignored: parameters that are not reduced."""
         others = {id(p) for p in ignored}
         DistributedDataParallel._set_params_and_buffers_to_ignore_for_model(module, [k for k, p in module.named_parameters() if id(p) in others])
-        super().__init__(module, process_group=group, init_sync=False)
+        super().__init__(module, process_group=group, init_sync=False, gradient_as_bucket_view=True)
         self.broadcast_buffers = False  # an argument too, of which torch 2.15 warns
         self._trained = _trained(module)
         self._reduced = [p for p in module.parameters() if p.requires_grad and id(p) not in others]
@@ -37,6 +38,10 @@ class Replica(DistributedDataParallel):
         """Another takes this one's place."""
         for h in self._hooks:
             h.remove()
+
+    def sums(self) -> list[tuple[nn.Parameter, torch.Tensor]]:
+        """Parameters and, between steps, their gradients in the buckets."""
+        return [(p, p.grad) for p in self._reduced if p.grad is not None and p.grad.layout is torch.strided]
 
     def begin(self, last: bool) -> None:
         """Before a pass of a step; its last one reduces."""

@@ -14,8 +14,9 @@ from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.fsdp import FSDPModule, fully_shard
 from torch.distributed.tensor import DTensor
 
+from ..optim import Optimizers
 from ..where import where
-from . import experts
+from . import experts, optimizers
 from .errors import StrategyError
 from .mesh import Mesh
 from .names import plain
@@ -147,6 +148,16 @@ def _layer(s: Strategy, model: nn.Module, e: BaseException) -> str:
     names = {id(m): plain(k) for k, m in model.named_modules()}
     ran = [names.get(id(frame.f_locals.get("self")), "") for frame, _ in traceback.walk_tb(e.__traceback__)]
     return next((path for layer in s.layers for path in map(plain, layer) if any(f"{k}.".startswith(f"{path}.") for k in ran)), "")
+
+
+def begin(optimizer: Optimizers, modules: Iterable[nn.Module], several: bool) -> None:
+    """Before the passes of a step: no parameter has a gradient. Those of several passes of replicas are
+    zero instead, where they are in buckets, and are added up there: without one torch makes a new
+    gradient in a pass that reduces nothing, and copies it in the last."""
+    sums = [x for m in modules if several and isinstance(m, Replica) for x in m.sums()]
+    optimizers.begin(optimizer)
+    for p, grad in sums:
+        p.grad = grad.zero_()
 
 
 def before_loss(module: nn.Module, last: bool) -> None:

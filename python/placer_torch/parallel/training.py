@@ -45,7 +45,7 @@ class Training:
             means.check(self.model, self._value, parts[0], self.mesh.device)
         self._began = True
         self._runs = share.of_trained(self._runs, self.model, self.strategy, self.mesh)
-        optimizers.begin(self.optimizer)
+        share.begin(self.optimizer, [self._runs], n > 1)
         total = torch.zeros((), dtype=torch.float64, device=self.mesh.device)
         for k, part in enumerate(parts):
             total += self._pass(part, k == n - 1) / n
