@@ -150,6 +150,9 @@ func (b *Browser) Close() {
 	_ = os.RemoveAll(b.profile)
 }
 
+// Process returns the number of the browser's first process, whose children draw.
+func (b *Browser) Process() int { return b.cmd.Process.Pid }
+
 // listen takes messages until the pipe ends.
 func (b *Browser) listen(from *os.File) {
 	defer close(b.ended)

@@ -52,7 +52,7 @@ func newConsole(stdin io.Reader, stdout, stderr io.Writer) *console {
 // main runs a command until it ends or a signal stops it.
 func (c *console) main(args []string) int {
 	ignoreFileLimit()
-	c.err = steady(c.err)
+	c.err = unbroken(c.err)
 	signalled, stop := signal.NotifyContext(context.Background(), endingSignals()...)
 	defer stop()
 	// The program's own context is cancelled as any is: what signal it was is nobody's cause.

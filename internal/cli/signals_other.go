@@ -12,4 +12,4 @@ func ignoreFileLimit() {}
 
 func endingSignals() []os.Signal { return []os.Signal{os.Interrupt, syscall.SIGTERM} }
 
-func steady(stderr io.Writer) io.Writer { return stderr }
+func unbroken(stderr io.Writer) io.Writer { return stderr }

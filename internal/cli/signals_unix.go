@@ -23,9 +23,9 @@ func endingSignals() []os.Signal {
 	return all
 }
 
-// steady returns stderr as a file whose reader may end without ending the program, as a write to
+// unbroken returns stderr as a file whose reader may end without ending the program, as a write to
 // the file of number 2 does: a search goes on where nobody reads its progress any more.
-func steady(stderr io.Writer) io.Writer {
+func unbroken(stderr io.Writer) io.Writer {
 	f, ok := stderr.(*os.File)
 	if !ok || f.Fd() != 2 {
 		return stderr
