@@ -69,7 +69,7 @@ func perByte(p *plan.Problem) float64 {
 	return float64(p.Machine.TransferSeconds(0, 1, many)-p.Machine.TransferSeconds(0, 1, 0)) / many
 }
 
-// choose draws moves and makes one of them. It returns its kind; where there is none
+// choose draws moves and plans one of them. It returns its kind; where there is none
 // that changes anything w.undo is empty.
 func (a *adviser) choose(temperature float64, run int) int {
 	w := a.w
@@ -79,15 +79,11 @@ func (a *adviser) choose(temperature float64, run int) int {
 	}
 	copy(a.was, w.now)
 	a.moves, a.changes = a.moves[:0], a.changes[:0]
-	w.planning = true
 	for tries := 0; len(a.moves) < a.size && tries < 2*a.size; tries++ {
 		w.undo = w.undo[:0]
 		a.consider(w.draw(run), temperature, run)
-		for k := len(w.undo) - 1; k >= 0; k-- {
-			w.put(w.undo[k].u, w.undo[k].old)
-		}
+		w.forget()
 	}
-	w.planning = false
 	w.undo = w.undo[:0]
 	if len(a.moves) == 0 {
 		return moveRun

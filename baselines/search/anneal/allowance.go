@@ -131,7 +131,7 @@ func (w *replica) comply() {
 		if cost := x.cost[c.u]; cost == nil || cost[w.now[c.u]] <= cost[c.old] {
 			continue
 		}
-		w.put(c.u, c.old)
+		w.book(c.u, c.old)
 		left := slices.DeleteFunc(w.undo[k:], func(b changed) bool { return b.u == c.u })
 		w.undo = w.undo[:k+len(left)]
 	}

@@ -19,5 +19,5 @@
 // joint_shifted.go and joint_fused.go are parts) and joint_timeline.go are as above.
 //
 // For others: sketch.go on the coarsened graph alone, exact.go and shorten.go on the problem's
-// own objective.
+// own objective, where screen.go looks at moves first.
 package anneal

@@ -7,14 +7,26 @@ import (
 	"placer/plan"
 )
 
-// Exact anneals placements of a problem by its own objective, cells at a time: every move is
-// an evaluation. It is not for use by several goroutines at once.
+// Exact anneals placements of a problem by its own objective, cells at a time. Where the
+// coarsened graph is much smaller, moves are looked at there first, and those that make its
+// step much longer are not evaluated. It is not for use by several goroutines at once.
 type Exact struct{ shortener }
 
 // NewExact returns p's.
-func NewExact(p *plan.Problem) *Exact {
+func NewExact(p *plan.Problem) (*Exact, error) {
 	cells := new(Shared).cellsOf(p)
-	return &Exact{newShortener(p, cells, exactObjective(p, cells))}
+	x := &Exact{newShortener(p, cells, exactObjective(p, cells))}
+	var err error
+	x.screen, err = newScreen(p)
+	return x, err
+}
+
+// Looked returns how many moves x has seen on the coarsened graph so far.
+func (x *Exact) Looked() int {
+	if x.screen == nil {
+		return 0
+	}
+	return x.screen.looked
 }
 
 // Shorten anneals a placement, [N], for at most so many evaluations, by moves of up to twice

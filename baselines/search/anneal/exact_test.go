@@ -12,7 +12,11 @@ import (
 // placement itself.
 func TestExactShorten(t *testing.T) {
 	p, _ := sketched(t)
-	x, one := NewExact(p), make([]uint8, p.Graph.NumOps())
+	x, err := NewExact(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	one := make([]uint8, p.Graph.NumOps())
 	for _, run := range []int{4, WholeGroups} {
 		best, score, spent := x.Shorten(t.Context(), one, 300, run, rand.NewPCG(2, 1))
 		if spent > 300 || !score.Better(p.Evaluate(one)) || score != p.Evaluate(best) {

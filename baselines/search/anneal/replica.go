@@ -31,9 +31,9 @@ type replica struct {
 	// recreation makes decisions anew; nil where no move does.
 	recreation *recreation
 	adviser    *adviser    // chooses moves; nil: chance alone does
+	screen     *screen     // looks at them before they are evaluated; nil: none does
 	allowance  *allowance  // nil: everything is allowed
 	used       units.Bytes // of it
-	planning   bool        // moves are planned: they are on now and busy alone
 	spent      int         // evaluations so far
 	accounted  int         // of those, the ones its run knows of
 }
@@ -88,26 +88,28 @@ func (w *replica) visit(x []uint8) {
 func (w *replica) evaluate() {
 	w.score, w.cost = w.objective.evaluate(math.Inf(1))
 	w.spent++
+	if w.screen != nil {
+		w.screen.moved(w.now)
+	}
 	if w.adviser != nil {
 		w.adviser.moved()
 	}
 }
 
-// set moves decision u to device d.
+// set plans to move decision u to device d: the objective does not know yet.
 func (w *replica) set(u int32, d uint8) {
 	old := w.now[u]
 	if old == d {
 		return
 	}
 	w.undo = append(w.undo, changed{u, old})
-	w.put(u, d)
+	w.book(u, d)
 }
 
+// put moves decision u to device d.
 func (w *replica) put(u int32, d uint8) {
 	w.book(u, d)
-	if !w.planning {
-		w.objective.set(u, d)
-	}
+	w.objective.set(u, d)
 }
 
 // book notes that decision u is for device d.
@@ -134,6 +136,14 @@ func (w *replica) step(temperature float64, run int) bool {
 		w.moves.tell(kind, 0)
 		return false
 	}
+	if w.screen != nil && !w.screen.passes(w.undo, w.now, temperature) {
+		w.forget()
+		w.moves.tell(kind, 0)
+		return false
+	}
+	for _, c := range w.undo {
+		w.objective.set(c.u, w.now[c.u])
+	}
 	score, cost := w.objective.evaluate(w.ahead.accepted(w.cost, temperature))
 	w.spent++
 	w.stale++
@@ -141,9 +151,15 @@ func (w *replica) step(temperature float64, run int) bool {
 		for k := len(w.undo) - 1; k >= 0; k-- {
 			w.put(w.undo[k].u, w.undo[k].old)
 		}
+		if w.screen != nil {
+			w.screen.refused(w.undo)
+		}
 		w.tellAdviser(false, cost)
 		w.moves.tell(kind, 0)
 		return false
+	}
+	if w.screen != nil {
+		w.screen.taken()
 	}
 	w.tellAdviser(true, cost)
 	gain := w.cost - cost
@@ -161,7 +177,14 @@ func (w *replica) step(temperature float64, run int) bool {
 	return false
 }
 
-// next makes a move and returns its kind.
+// forget takes back the move planned.
+func (w *replica) forget() {
+	for k := len(w.undo) - 1; k >= 0; k-- {
+		w.book(w.undo[k].u, w.undo[k].old)
+	}
+}
+
+// next plans a move and returns its kind.
 func (w *replica) next(temperature float64, run int) int {
 	if w.adviser != nil {
 		return w.adviser.choose(temperature, run)
@@ -169,7 +192,7 @@ func (w *replica) next(temperature float64, run int) int {
 	return w.draw(run)
 }
 
-// draw makes a random move and returns its kind, the first one's where it is several
+// draw plans a random move and returns its kind, the first one's where it is several
 // together.
 func (w *replica) draw(run int) int {
 	kind := w.propose(run)

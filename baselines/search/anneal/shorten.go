@@ -20,6 +20,7 @@ const (
 type shortener struct {
 	cells     *neighbourhood
 	objective *objective
+	screen    *screen   // nil: none
 	votes     []float64 // [D] scratch
 }
 
@@ -32,6 +33,7 @@ func newShortener(p *plan.Problem, cells *neighbourhood, proto *objective) short
 func (x *shortener) shorten(ctx context.Context, device []uint8, steps, run int, source *rand.PCG) *replica {
 	s := stage{run: run, hot: shortenHot, end: shortenEnd}
 	w := newReplica(x.cells, x.objective, len(x.votes), source)
+	w.screen = x.screen
 	w.start(x.cells.decisions(device, x.votes))
 	for idle := 0; idle < idleMoves && w.spent < steps && ctx.Err() == nil; idle++ {
 		before := w.spent

@@ -82,7 +82,7 @@ func (t Tuner) place(ctx context.Context, p *plan.Problem, name string, l learne
 		return nil, err
 	}
 	o := &plan.Outcome{Decision: r.best(), Score: r.state.score(), Evaluations: r.state.Evaluations}
-	for _, note := range []string{r.note, early} {
+	for _, note := range []string{r.note, r.lookedNote(), early} {
 		if note != "" {
 			o.Notes = append(o.Notes, note)
 		}

@@ -3,6 +3,7 @@ package sequential
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 
@@ -50,10 +51,12 @@ func (r *tuning) moves(step, k int) int {
 type improvedOne struct {
 	*elite
 	evaluations int
+	looked      int // moves seen on the coarsened graph
+	err         error
 }
 
 // improve improves the best of a step's samples and of the elite, and returns what comes of
-// them. The error is ctx's.
+// them.
 func (r *tuning) improve(ctx context.Context, sampled []*elite, moves int) (improved []*elite, evaluations int, err error) {
 	if moves == 0 || len(sampled) == 0 {
 		return nil, 0, nil
@@ -69,9 +72,13 @@ func (r *tuning) improve(ctx context.Context, sampled []*elite, moves int) (impr
 		made[i] = r.improveOne(ctx, w, from[min(i/2, len(from)-1)], moves, random)
 	})
 	for _, x := range made {
+		if x.err != nil {
+			return nil, 0, x.err
+		}
 		if x.elite != nil {
 			improved = append(improved, x.elite)
 			evaluations += x.evaluations
+			r.state.Looked += x.looked
 		}
 	}
 	return improved, evaluations, ctx.Err()
@@ -81,12 +88,25 @@ func (r *tuning) improve(ctx context.Context, sampled []*elite, moves int) (impr
 func (r *tuning) improveOne(ctx context.Context, w *tuneWorker, x *elite, moves int, random *rand.Rand) improvedOne {
 	p := r.features.problem
 	if w.exact == nil {
-		w.exact = anneal.NewExact(p)
+		var err error
+		if w.exact, err = anneal.NewExact(p); err != nil {
+			return improvedOne{err: err}
+		}
 	}
 	r.expand(x.Cells, w.device)
 	run := runs[random.IntN(len(runs))]
+	before := w.exact.Looked()
 	device, score, n := w.exact.Shorten(ctx, w.device, moves, run, rand.NewPCG(random.Uint64(), random.Uint64()))
-	return improvedOne{&elite{kept: kept{placement{r.cellsOf(device), score.Value, score.Overflow}, r.state.Step}}, n}
+	y := &elite{kept: kept{placement{r.cellsOf(device), score.Value, score.Overflow}, r.state.Step}}
+	return improvedOne{elite: y, evaluations: n, looked: w.exact.Looked() - before}
+}
+
+// lookedNote says how many moves were seen on the coarsened graph; empty where none were.
+func (r *tuning) lookedNote() string {
+	if r.state.Looked == 0 {
+		return ""
+	}
+	return fmt.Sprintf("improvements saw %d moves on the coarsened graph, and evaluated those that did not make its step much longer", r.state.Looked)
 }
 
 // ranked returns all in order of their scores, one of each.

@@ -8,7 +8,7 @@ import (
 )
 
 // TestImprovedTuning: improvements are evaluations of a step as its samples are, and do not
-// depend on the number of workers; what its zero-shot samples took besides is noted.
+// depend on the number of workers; what zero-shot samples and improvements took besides is noted.
 func TestImprovedTuning(t *testing.T) {
 	p, err := small.Problem()
 	must(t, err)
@@ -24,14 +24,14 @@ func TestImprovedTuning(t *testing.T) {
 	if more := one.Evaluations - other.Evaluations; more < 1 || more > DefaultSamples {
 		t.Errorf("%d evaluations with improvements, %d without", one.Evaluations, other.Evaluations)
 	}
-	if len(one.Notes) != 1 || !strings.Contains(one.Notes[0], "of a coarsened graph") || len(other.Notes) != 0 {
+	if len(one.Notes) != 2 || !strings.Contains(one.Notes[0], "of a coarsened graph") || !strings.Contains(one.Notes[1], "moves on the coarsened graph") || len(other.Notes) != 0 {
 		t.Errorf("notes %q with improvements, %q without", one.Notes, other.Notes)
 	}
 	tuner.Config.Workers = 3
 	two, err := tuner.Place(context.Background(), p)
 	must(t, err)
-	if !slices.Equal(one.Device, two.Device) || one.Evaluations != two.Evaluations {
-		t.Errorf("three workers give another plan, %v after %d evaluations: one gave %v after %d", two.Score, two.Evaluations, one.Score, one.Evaluations)
+	if !slices.Equal(one.Device, two.Device) || one.Evaluations != two.Evaluations || !slices.Equal(one.Notes, two.Notes) {
+		t.Errorf("three workers give another plan, %v after %d evaluations, %q: one gave %v after %d, %q", two.Score, two.Evaluations, two.Notes, one.Score, one.Evaluations, one.Notes)
 	}
 	if got := p.Evaluate(one.Device); got != one.Score {
 		t.Errorf("the plan scores %v, not %v", got, one.Score)

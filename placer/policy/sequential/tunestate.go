@@ -32,6 +32,7 @@ type tuneState struct {
 	Evaluations int       `json:"evaluations"`
 	Seconds     float64   `json:"seconds"` // that the steps took, on the problem's clock
 	Best        placement `json:"best"`
+	Looked      int       `json:"looked,omitempty"` // moves seen on the coarsened graph
 	// Of the level of the last step; empty before the first one.
 	Elite []kept    `json:"elite,omitempty"`
 	Free  []float32 `json:"free,omitempty"`
