@@ -3,7 +3,6 @@ package anneal
 import (
 	"math"
 
-	"placer/graph/unit"
 	"placer/plan"
 )
 
@@ -28,10 +27,7 @@ func newScreen(p *plan.Problem) (*screen, error) {
 	if p.Fusion != nil {
 		return nil, nil
 	}
-	c, err := newCoarse(p, unit.CoarsenFinely, nil)
-	if err == nil && c.proto == nil {
-		c, err = newCoarse(p, unit.Coarsen, nil)
-	}
+	c, err := newNearCoarse(p)
 	if err != nil || c.proto == nil {
 		return nil, err
 	}
@@ -46,8 +42,8 @@ func (x *screen) moved(now []uint8) {
 	_, x.cost = x.objective.evaluate(math.Inf(1))
 }
 
-// passes reports whether the move planned, which changes some decisions to now, is worth an
-// evaluation. If it is, taken or refused is to follow.
+// passes reports whether the move planned is worth an evaluation; now, [decisions], are all
+// decisions with it made. If it is, taken or refused is to follow.
 func (x *screen) passes(move []changed, now []uint8, temperature float64) bool {
 	for _, c := range move {
 		x.objective.set(c.u, now[c.u])

@@ -57,6 +57,16 @@ func newCoarse(p *plan.Problem, coarsen coarsening, tell func(*unit.Coarsened, *
 	return &coarse{a, nodes}, nil
 }
 
+// newNearCoarse returns the fine coarsened graph of p's cells, whose step is nearest to p's, or
+// where that saves too little the other; its proto is nil where both do.
+func newNearCoarse(p *plan.Problem) (*coarse, error) {
+	c, err := newCoarse(p, unit.CoarsenFinely, nil)
+	if err == nil && c.proto == nil {
+		c, err = newCoarse(p, unit.Coarsen, nil)
+	}
+	return c, err
+}
+
 func (s *Shared) cellsOf(p *plan.Problem) *neighbourhood {
 	t, _ := s.cells.get(func() (*neighbourhood, error) { return within(p, unit.Cell, unit.Chain), nil })
 	return t

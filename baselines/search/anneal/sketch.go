@@ -5,7 +5,6 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"placer/graph/unit"
 	"placer/plan"
 )
 
@@ -22,10 +21,7 @@ type Sketch struct {
 // NewSketch returns p's; nil where p is not judged by its step, or where the coarsened graph
 // is hardly smaller than its own, so that a step of it would be as good as one simulated.
 func NewSketch(p *plan.Problem) (*Sketch, error) {
-	c, err := newCoarse(p, unit.CoarsenFinely, nil)
-	if err == nil && c.proto == nil {
-		c, err = newCoarse(p, unit.Coarsen, nil)
-	}
+	c, err := newNearCoarse(p)
 	if err != nil || c.proto == nil {
 		return nil, err
 	}
