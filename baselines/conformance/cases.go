@@ -57,7 +57,7 @@ func (c *Case) Problem() (*plan.Problem, error) {
 			return nil, err
 		}
 	}
-	return &plan.Problem{Graph: c.Graph, Machine: c.Machine, Units: h, Evaluator: s, Decision: plan.Decision{Priority: sim.CriticalPathPriority(c.Graph, s.OpSeconds(0))}, Seed: 1}, nil
+	return &plan.Problem{Graph: c.Graph, Machine: c.Machine, Units: h, Evaluator: s, Kernels: s.KernelCosts, Decision: plan.Decision{Priority: sim.CriticalPathPriority(c.Graph, s.OpSeconds(0))}, Seed: 1}, nil
 }
 
 // Cases returns the problems that every method is run on.

@@ -47,7 +47,8 @@ func Run(t *testing.T, m Method) {
 		cases, tiny = cases[:1], nil
 	}
 	for _, c := range cases {
-		t.Run(c.Name, func(t *testing.T) { m.contract(t, &c) })
+		t.Run(c.Name, func(t *testing.T) { m.contract(t, &c, plan.Place) })
+		t.Run(c.Name+", all tasks", func(t *testing.T) { m.contract(t, &c, plan.AllTasks) })
 	}
 	for _, c := range tiny {
 		t.Run(c.Name, func(t *testing.T) { m.optimum(t, &c) })
@@ -80,17 +81,19 @@ func (m *Method) place(t *testing.T, ctx context.Context, c *Case, change func(*
 	return out, p, err
 }
 
-// contract checks one run: a valid plan, its true score, evaluations that were
-// counted and within the budget, progress that only improves, and the same
-// placement when run again, where evaluations of changes are to be had.
-func (m *Method) contract(t *testing.T, c *Case) {
+// contract checks one run on a problem of some tasks: a valid plan that decides on no others,
+// its true score, evaluations that were counted and within the budget, progress that only
+// improves and has true scores too, and the same plan when run again, where evaluations of
+// changes are to be had.
+func (m *Method) contract(t *testing.T, c *Case, tasks plan.Tasks) {
 	var seen []plan.Progress
 	var count *counter
 	out, p, err := m.place(t, context.Background(), c, func(p *plan.Problem) {
 		count = &counter{Evaluator: p.Evaluator, n: new(atomic.Int64)}
 		p.Evaluator = count
+		p.Tasks = tasks
 		p.Report = func(r plan.Progress) {
-			r.Device = slices.Clone(r.Device)
+			r.Decision = r.Decision.Clone()
 			seen = append(seen, r)
 		}
 	})
@@ -100,14 +103,13 @@ func (m *Method) contract(t *testing.T, c *Case) {
 		}
 		t.Fatal(err)
 	}
-	priority := out.Priority
-	if priority == nil {
-		priority = p.Priority
-	}
-	if err := (&plan.Plan{Decision: plan.Decision{Device: out.Device, Priority: priority}}).Check(c.Graph, c.Machine); err != nil {
+	if err := (&plan.Plan{Decision: p.Complete(out.Decision)}).Check(c.Graph, c.Machine); err != nil {
 		t.Fatal(err)
 	}
-	if s := p.Evaluator.Evaluate(plan.Decision{Device: out.Device, Priority: priority}); s != out.Score {
+	if !tasks.Has(plan.Fuse) && out.Fusion != nil {
+		t.Error("fuses ops, which is not asked for")
+	}
+	if s := p.Evaluator.Evaluate(p.Complete(out.Decision)); s != out.Score {
 		t.Errorf("score is %v, its plan's is %v", out.Score, s)
 	}
 	if m.Fits && c.Spread && !out.Score.Feasible() {
@@ -126,18 +128,19 @@ func (m *Method) contract(t *testing.T, c *Case) {
 		if k > 0 && (seen[k-1].Best.Better(r.Best) || r.Evaluations < seen[k-1].Evaluations) {
 			t.Errorf("progress goes back from %+v to %+v", seen[k-1], r)
 		}
-		if r.Device != nil && out.Priority == nil && p.Evaluator.Evaluate(plan.Decision{Device: r.Device, Priority: p.Priority}) != r.Best {
-			t.Errorf("progress %d reports a score that is not its placement's", k)
+		if r.Device != nil && p.Evaluator.Evaluate(p.Complete(r.Decision)) != r.Best {
+			t.Errorf("progress %d reports a score that is not its plan's", k)
 		}
 	}
 	again, _, err := m.place(t, context.Background(), c, func(p *plan.Problem) {
+		p.Tasks = tasks
 		p.Moves = p.Evaluator.(*sim.Simulator).Moves // which scores the same
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(again.Device, out.Device) || !slices.Equal(again.Priority, out.Priority) || again.Evaluations != out.Evaluations {
-		t.Error("the same problem and seed gave another placement")
+	if !slices.Equal(again.Device, out.Device) || !slices.Equal(again.Priority, out.Priority) || !slices.Equal(again.Fusion, out.Fusion) || again.Evaluations != out.Evaluations {
+		t.Error("the same problem and seed gave another plan")
 	}
 }
 

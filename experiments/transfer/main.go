@@ -31,7 +31,7 @@ type command struct {
 
 // commands returns all that there are.
 func commands() []command {
-	return []command{rowsCommand(), cardCommand(), proposeCommand(), tasksCommand(), untrainedCommand(), ppoCommand(), equalCommand(), ablationCommand(), curveCommand()}
+	return []command{rowsCommand(), cardCommand(), proposeCommand(), tasksCommand(), untrainedCommand(), ppoCommand(), ppoTasksCommand(), equalCommand(), ablationCommand(), curveCommand()}
 }
 
 func main() {

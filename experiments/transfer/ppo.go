@@ -55,33 +55,25 @@ func judgePPO(policies map[string]*sequential.Policy, folder, out, only string, 
 	if err != nil {
 		return err
 	}
-	asked, err := chosen(only, workloadsOf(rows))
+	has := func(workload string, seed uint64) bool {
+		return slices.ContainsFunc(all, func(x ppoSeed) bool { return x.Workload == workload && x.Seed == seed })
+	}
+	err = eachSeed(rows, policies, only, seeds, has, func(r *row, policy *sequential.Policy, seed uint64) error {
+		x := ppoSeed{Workload: r.Workload, Seed: seed, SameAt: math.Inf(1), Scratch: reference(r.Scratch)}
+		run, err := r.tuneByPPO(policy, plan.Place, seed, func(y plan.Progress) {
+			if math.IsInf(x.SameAt, 1) && y.Best.Value <= r.Scratch {
+				x.SameAt = float64(y.Evaluations)
+			}
+		})
+		if err != nil {
+			return err
+		}
+		x.Step, x.First, x.Took, x.Evaluations = run.step, run.first, run.took, run.evaluations
+		all = append(all, x)
+		return writeCSV(path, all)
+	})
 	if err != nil {
 		return err
-	}
-	for seed := uint64(1); seed <= uint64(seeds); seed++ {
-		for i := range rows {
-			r := &rows[i]
-			if !asked(r.Workload) {
-				continue
-			}
-			if slices.ContainsFunc(all, func(x ppoSeed) bool { return x.Workload == r.Workload && x.Seed == seed }) {
-				continue
-			}
-			policy := policies[r.family()]
-			if policy == nil {
-				return fmt.Errorf("%s: no policy holds out %s", r.Workload, r.family())
-			}
-			x, err := r.ppoOnce(policy, seed)
-			if err != nil {
-				return fmt.Errorf("%s: %w", r.Workload, err)
-			}
-			all = append(all, x)
-			if err := writeCSV(path, all); err != nil {
-				return err
-			}
-			fmt.Fprintf(os.Stderr, "%-11s seed %d: %.1f%% from %.1f%% in %.0f evaluations, %.0f CPU s\n", r.Workload, seed, percent(x.Step, r.Human), percent(x.First, r.Human), x.Evaluations, x.Took)
-		}
 	}
 	if len(all) == 0 {
 		return errors.New("no row was judged")
@@ -89,24 +81,56 @@ func judgePPO(policies map[string]*sequential.Policy, folder, out, only string, 
 	return fsx.WriteFile(filepath.Join(out, ppoTable), func(w io.Writer) error { return writePPO(w, rows, all) })
 }
 
-// ppoOnce fine-tunes policy on r under seed.
-func (r *row) ppoOnce(policy *sequential.Policy, seed uint64) (x ppoSeed, err error) {
+// eachSeed calls do for every row that is asked for and every seed that it does not have yet,
+// with the policy that holds out the row's family.
+func eachSeed(rows []row, policies map[string]*sequential.Policy, only string, seeds int, has func(workload string, seed uint64) bool, do func(r *row, policy *sequential.Policy, seed uint64) error) error {
+	asked, err := chosen(only, workloadsOf(rows))
+	if err != nil {
+		return err
+	}
+	for seed := uint64(1); seed <= uint64(seeds); seed++ {
+		for i := range rows {
+			r := &rows[i]
+			if !asked(r.Workload) || has(r.Workload, seed) {
+				continue
+			}
+			policy := policies[r.family()]
+			if policy == nil {
+				return fmt.Errorf("%s: no policy holds out %s", r.Workload, r.family())
+			}
+			if err := do(r, policy, seed); err != nil {
+				return fmt.Errorf("%s: %w", r.Workload, err)
+			}
+		}
+	}
+	return nil
+}
+
+// ppoRun is what a run of fine-tuned-ppo in 49 steps came to.
+type ppoRun struct {
+	step, first float64 // seconds, of the best and of the best zero-shot sample
+	took        float64 // processor seconds of all threads
+	evaluations float64
+}
+
+// tuneByPPO fine-tunes policy on r under seed. It tells report, which may be nil, of plans
+// that fit.
+func (r *row) tuneByPPO(policy *sequential.Policy, tasks plan.Tasks, seed uint64, report func(plan.Progress)) (x ppoRun, err error) {
 	c := equalCase{workload: r.Workload, gpu: "p100", devices: r.Devices}
-	p, _, err := c.problem(plan.Place)
+	p, _, err := c.problem(tasks)
 	if err != nil {
 		return x, err
 	}
-	x = ppoSeed{Workload: r.Workload, Seed: seed, SameAt: math.Inf(1), Scratch: reference(r.Scratch)}
 	p.Seed = seed
 	p.Report = func(y plan.Progress) {
 		if !y.Best.Feasible() {
 			return
 		}
-		if x.First == 0 {
-			x.First = y.Best.Value
+		if x.first == 0 {
+			x.first = y.Best.Value
 		}
-		if math.IsInf(x.SameAt, 1) && y.Best.Value <= r.Scratch {
-			x.SameAt = float64(y.Evaluations)
+		if report != nil {
+			report(y)
 		}
 	}
 	begin := cpu()
@@ -114,7 +138,8 @@ func (r *row) ppoOnce(policy *sequential.Policy, seed uint64) (x ppoSeed, err er
 	if err != nil {
 		return x, err
 	}
-	x.Step, x.Took, x.Evaluations = seconds(o.Score), cpu()-begin, float64(o.Evaluations)
+	x.step, x.took, x.evaluations = seconds(o.Score), cpu()-begin, float64(o.Evaluations)
+	fmt.Fprintf(os.Stderr, "%-11s seed %d: %.1f%% from %.1f%% in %.0f evaluations, %.0f CPU s\n", r.Workload, seed, percent(x.step, r.Human), percent(x.first, r.Human), x.evaluations, x.took)
 	return x, nil
 }
 

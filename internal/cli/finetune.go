@@ -81,7 +81,6 @@ func (c *console) finetune(ctx context.Context, f *finetuneFlags) error {
 	if err != nil {
 		return err
 	}
-	f.tasks = plan.Place.String()
 	if f.ppo {
 		return c.finetuneByPPO(ctx, f, policy)
 	}

@@ -34,6 +34,7 @@ func (f *placeFlags) add(cmd *cobra.Command) {
 	f.inputFlags.add(cmd.Flags())
 	cmd.Flags().StringVar(&f.policy, "policy", builtIn, "policy `FILE`, or "+builtIn+"; - reads stdin")
 	cmd.Flags().StringVar(&f.scheduler, "scheduler", string(problem.CriticalPath), "order in which a device runs its ready ops: critical-path or fifo")
+	cmd.Flags().StringVar(&f.tasks, "tasks", plan.Place.String(), "what the policy decides: place, schedule and fuse, separated by commas; what is left out is as --scheduler says, and nothing is fused")
 	cmd.Flags().StringVarP(&f.output, "output", "o", "", "write the best plan to this file; - writes it to stdout instead of the table")
 	cmd.Flags().Uint64Var(&f.seed, "seed", 1, "seed of every random choice")
 	cmd.Flags().BoolVar(&f.json, "json", false, "print one JSON document")
@@ -82,7 +83,6 @@ func (c *console) placeCommand() *cobra.Command {
 		},
 	}
 	f.add(cmd)
-	cmd.Flags().StringVar(&f.tasks, "tasks", plan.Place.String(), "what the policy decides: place, schedule and fuse, separated by commas; what is left out is as --scheduler says, and nothing is fused")
 	cmd.Flags().BoolVar(&f.direct, "direct", false, "make as many placements as --samples says and judge all of them, instead of choosing among rollouts and improving the best")
 	cmd.Flags().IntVar(&f.samples, "samples", sequential.DefaultSamples, "placements to sample, the greedy one among them")
 	cmd.Flags().BoolVar(&f.card, "card", false, "print what the policy was trained on and how it did on graphs held out, and place nothing")
@@ -147,8 +147,11 @@ func (c *console) expert(ctx context.Context, f *placeFlags) (*plan.Problem, *pl
 		return nil, nil, err
 	}
 	tasks, err := plan.ParseTasks(f.tasks)
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, nil, usage(err)
+	case !tasks.Has(plan.Place):
+		return nil, nil, usagef("--tasks %s: a policy places; want place among them", tasks)
 	}
 	t, err := await(c, func() (*problem.Problem, error) {
 		return problem.New(l.Source, m, problem.Options{Scheduler: problem.Scheduler(f.scheduler), Tasks: tasks})

@@ -49,7 +49,7 @@ func (*goOne) Kind() plan.Kind { return plan.Policy }
 // Place is as plan.Placer says.
 func (g *goOne) Place(ctx context.Context, p *plan.Problem) (*plan.Outcome, error) {
 	g.tasks = p.Tasks
-	out, err := g.of(p.Tasks).Place(ctx, p)
+	out, err := renamed{g.of(p.Tasks), GoOne}.Place(ctx, p)
 	if out != nil && !ByNetwork(p.Tasks) {
 		out.Notes = append(out.Notes, "learnt without the network: placement and schedule by the cross-entropy method, fusion by class")
 	}

@@ -92,6 +92,7 @@
 //   - tuneworker.go: a goroutine that samples, and replays what was sampled elsewhere.
 //   - tunesample.go: a round of samples, and those of it that are evaluated.
 //   - tuneimprove.go: annealing of the best of a round, before what comes of it is learned from.
+//   - tunetasks.go: schedule and fusion beside the placement that is learned.
 //   - elite.go: the placements that are learned from.
 //   - trajectory.go: such a placement as a level's decisions.
 //   - learner.go: how it is learned; by the cross-entropy method.

@@ -71,7 +71,7 @@ func (f *Features) cut() float64 {
 
 // decision returns that of a placement, [N], at level l under p.
 func (f *Features) decision(p *Policy, l level, device []uint8) plan.Decision {
-	if f.problem.Tasks == plan.Place {
+	if !f.problem.Decides(plan.Schedule) && !f.problem.Decides(plan.Fuse) {
 		return plan.Decision{Device: device, Priority: f.problem.Priority, Fusion: f.problem.Fusion}
 	}
 	s := f.instance(l)

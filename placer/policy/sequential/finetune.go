@@ -81,7 +81,11 @@ func (t Tuner) place(ctx context.Context, p *plan.Problem, name string, l learne
 	if err != nil {
 		return nil, err
 	}
-	o := &plan.Outcome{Decision: r.best(), Score: r.state.score(), Evaluations: r.state.Evaluations}
+	d, score := r.found()
+	if r.problem != f.problem {
+		d, score = r.decideAnew(ctx, d, score)
+	}
+	o := &plan.Outcome{Decision: d, Score: score, Evaluations: r.state.Evaluations}
 	for _, note := range []string{r.note, r.lookedNote(), early} {
 		if note != "" {
 			o.Notes = append(o.Notes, note)
@@ -105,6 +109,13 @@ func (t Tuner) declined(f *Features, name string) error {
 // steps takes the steps that are left until the budget is spent or ctx ends, and says why it
 // learned no more where a step failed. The error is Observe's or Save's.
 func (r *tuning) steps(ctx context.Context, name string) (early string, err error) {
+	const failed = "learning ended early: %v"
+	if r.state.Step == 0 && r.improvement.Placements > 0 {
+		if err := r.open(ctx); err != nil && ctx.Err() == nil {
+			return fmt.Sprintf(failed, err), nil
+		}
+		r.report(name)
+	}
 	for r.state.Step < r.Config.Steps && r.features.instance(atCells).decisions > 0 && ctx.Err() == nil {
 		k := r.pace.samples(r.state)
 		if k < 2 {
@@ -115,11 +126,12 @@ func (r *tuning) steps(ctx context.Context, name string) (early string, err erro
 			break
 		}
 		if err != nil {
-			return fmt.Sprintf("learning ended early: %v", err), nil
+			return fmt.Sprintf(failed, err), nil
 		}
 		r.report(name)
 		if r.Observe != nil {
-			if err := r.Observe(step, r.state.score()); err != nil {
+			_, best := r.found()
+			if err := r.Observe(step, best); err != nil {
 				return "", err
 			}
 		}
@@ -144,6 +156,7 @@ func (t Tuner) zeroShots() []zeroShotConfig {
 // report tells of the best so far.
 func (r *tuning) report(name string) {
 	if report := r.features.problem.Report; report != nil {
-		report(plan.Progress{Method: name, Evaluations: r.state.Evaluations, Best: r.state.score(), Decision: r.best()})
+		d, score := r.found()
+		report(plan.Progress{Method: name, Evaluations: r.state.Evaluations, Best: score, Decision: d})
 	}
 }

@@ -17,11 +17,14 @@ type Sample struct {
 }
 
 // Best returns the best of samples, of which there must be one; the first of equals.
-func Best(samples []Sample) Sample {
-	best := samples[0]
-	for _, x := range samples[1:] {
-		if x.Score.Better(best.Score) {
-			best = x
+func Best(samples []Sample) Sample { return samples[bestAt(samples)] }
+
+// bestAt returns which is Best.
+func bestAt(samples []Sample) int {
+	best := 0
+	for i, x := range samples {
+		if x.Score.Better(samples[best].Score) {
+			best = i
 		}
 	}
 	return best

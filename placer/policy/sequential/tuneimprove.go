@@ -13,8 +13,8 @@ import (
 
 // Improvement is what a step of fine-tuning makes of its best placements before it learns
 // from them, as expert iteration does (T. Anthony and others, NeurIPS 2017): annealing
-// shortens them by evaluations. Steps of the second half do, for what is improved before the
-// policy has sampled widely is all that it finds from there
+// shortens them by evaluations. Steps of the second half do, for where what is improved before
+// the policy has sampled widely is learned from, it is all that is found from there
 // (docs/adr/0086-fine-tuning-by-improved-samples.md). The zero value improves nothing.
 type Improvement struct {
 	// Placements is the number of those that are improved in a step: by turns of the best
@@ -35,16 +35,29 @@ func (c Improvement) validate() error {
 	return errors.Join(errs...)
 }
 
-// moves returns how many of step's k evaluations each placement that is improved has.
-func (r *tuning) moves(step, k int) int {
-	c := r.improvement
-	if c.Placements == 0 || r.pace.isEarly(step) {
+// moves returns how many of k evaluations each placement that is improved has.
+func (c Improvement) moves(k int) int {
+	if c.Placements == 0 {
 		return 0
 	}
 	if n := int(c.Share*float64(k)) / c.Placements; n >= fewestMoves {
 		return n
 	}
 	return 0
+}
+
+// open improves the best zero-shot samples before the first step, by as many evaluations as
+// a late step has for it. What comes of them is a plan sooner than steps find one as good; it
+// is not learned from, for the reason that Improvement gives.
+func (r *tuning) open(ctx context.Context) error {
+	moves := r.improvement.moves(r.pace.samples(r.state))
+	improved, err := r.improve(ctx, r.zeroShotElite(func(level) bool { return true }), moves)
+	var opened TuneStep
+	for _, x := range improved {
+		r.keep(&opened, x)
+	}
+	r.pace.from = r.state.Evaluations // moves take other times than samples
+	return err
 }
 
 // improvedOne is what comes of a placement, and what it took.
@@ -56,10 +69,10 @@ type improvedOne struct {
 }
 
 // improve improves the best of a step's samples and of the elite, and returns what comes of
-// them.
-func (r *tuning) improve(ctx context.Context, sampled []*elite, moves int) (improved []*elite, evaluations int, err error) {
+// them. When ctx ends in it, that is what there is by then.
+func (r *tuning) improve(ctx context.Context, sampled []*elite, moves int) (improved []*elite, err error) {
 	if moves == 0 || len(sampled) == 0 {
-		return nil, 0, nil
+		return nil, nil
 	}
 	fresh, best := ranked(sampled), ranked(append(slices.Clone(sampled), r.elite...))
 	made := make([]improvedOne, r.improvement.Placements)
@@ -73,23 +86,22 @@ func (r *tuning) improve(ctx context.Context, sampled []*elite, moves int) (impr
 	})
 	for _, x := range made {
 		if x.err != nil {
-			return nil, 0, x.err
+			return nil, x.err
 		}
 		if x.elite != nil {
 			improved = append(improved, x.elite)
-			evaluations += x.evaluations
+			r.state.Evaluations += x.evaluations
 			r.state.Looked += x.looked
 		}
 	}
-	return improved, evaluations, ctx.Err()
+	return improved, ctx.Err()
 }
 
 // improveOne anneals x by at most so many evaluations.
 func (r *tuning) improveOne(ctx context.Context, w *tuneWorker, x *elite, moves int, random *rand.Rand) improvedOne {
-	p := r.features.problem
 	if w.exact == nil {
 		var err error
-		if w.exact, err = anneal.NewExact(p); err != nil {
+		if w.exact, err = anneal.NewExact(r.problem); err != nil {
 			return improvedOne{err: err}
 		}
 	}

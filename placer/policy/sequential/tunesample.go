@@ -31,7 +31,7 @@ func (r *tuning) sample(ctx context.Context, k int) (all []*elite, entropy float
 	all = make([]*elite, k)
 	r.each(ctx, k, 1, func(w *tuneWorker, j, _ int) {
 		r.expand(made[j].cells, w.device)
-		score := w.evaluator.Evaluate(plan.Decision{Device: w.device, Priority: r.features.problem.Priority, Fusion: r.features.problem.Fusion})
+		score := w.evaluator.Evaluate(r.problem.Complete(plan.Decision{Device: w.device}))
 		all[j] = &elite{kept: kept{placement{made[j].cells, score.Value, score.Overflow}, r.state.Step}}
 	})
 	return all, entropy, ctx.Err()

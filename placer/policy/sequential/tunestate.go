@@ -64,6 +64,9 @@ func (t Tuner) key(p *plan.Problem) (string, error) {
 		return "", err
 	}
 	parts := []any{t.Config.settings(), p.Graph.Hash(), p.Machine, p.Seed, p.Priority, p.Fusion, p.Objective.Normal()}
+	if p.Decides(plan.Schedule) || p.Decides(plan.Fuse) {
+		parts = append(parts, p.Tasks)
+	}
 	if s, ok := p.Evaluator.(interface{ Contention() sim.Contention }); ok && s.Contention() != sim.Default().Contention {
 		parts = append(parts, s.Contention().String())
 	}
@@ -131,13 +134,13 @@ func (r *tuning) check(x placement) error {
 		return fmt.Errorf("finetune: the state places %d cells, the graph has %d", len(x.Cells), r.cells.NumUnits())
 	}
 	for _, d := range x.Cells {
-		if devices := r.features.problem.Machine.NumDevices(); int(d) >= devices {
+		if devices := r.problem.Machine.NumDevices(); int(d) >= devices {
 			return fmt.Errorf("finetune: the state names device %d, the machine has %d", d, devices)
 		}
 	}
-	w, p := r.workers[0], r.features.problem
+	w := r.workers[0]
 	r.expand(x.Cells, w.device)
-	if got := w.evaluator.Evaluate(plan.Decision{Device: w.device, Priority: p.Priority, Fusion: p.Fusion}); got != x.score() {
+	if got := w.evaluator.Evaluate(r.problem.Complete(plan.Decision{Device: w.device})); got != x.score() {
 		return fmt.Errorf("finetune: the state scores a placement %.9g s and %d B too much, which takes %.9g s and %d B: it was damaged, or another version of this program wrote it; begin anew", x.Seconds, x.Overflow, got.Value, got.Overflow)
 	}
 	return nil

@@ -15,21 +15,24 @@ type tuning struct {
 	Tuner
 	learner  learner
 	features *Features
+	problem  *plan.Problem // features', of placement alone: under what is held beside it
 	pace     pace
 	workers  []*tuneWorker
 	cells    *unit.Partition
 	state    *TuneState
 	elite    []*elite
-	logits   *logits // of the last step; nil before the first
-	zeroShot []Sample
-	note     string  // what the zero-shot samples took beside their evaluations
-	tried    []level // of the first step
+	logits   *logits  // of the last step; nil before the first
+	first    Sample   // the best zero-shot one
+	zeroShot []Sample // those whose placements are of cells
+	begun    int      // evaluations before the first step
+	note     string   // what the zero-shot samples took beside their evaluations
+	tried    []level  // of the first step
 }
 
 // begin makes the zero-shot samples, or takes up a state.
 func (t Tuner) begin(ctx context.Context, f *Features, l learner) (*tuning, error) {
 	p, c := f.problem, t.Config.settings()
-	r := &tuning{Tuner: t, learner: l, features: f, cells: p.Units.Levels[unit.Cell]}
+	r := &tuning{Tuner: t, learner: l, features: f, problem: f.problem, cells: p.Units.Levels[unit.Cell]}
 	for k := range t.Config.Workers {
 		w := &tuneWorker{evaluator: p.Evaluator, device: make([]uint8, p.Graph.NumOps()), prior: c.prior}
 		if k > 0 {
@@ -44,6 +47,11 @@ func (t Tuner) begin(ctx context.Context, f *Features, l learner) (*tuning, erro
 	if err := r.sampleZeroShot(ctx); err != nil {
 		return nil, err
 	}
+	r.begun, r.first = len(r.zeroShot), Best(r.zeroShot)
+	r.toCells(ctx)
+	if p.Decides(plan.Schedule) || p.Decides(plan.Fuse) {
+		r.hold(ctx)
+	}
 	for l := range level(len(f.at)) {
 		if l != atTimeSteps || slices.ContainsFunc(r.zeroShot, func(x Sample) bool { return x.level == l }) {
 			r.tried = append(r.tried, l)
@@ -54,7 +62,7 @@ func (t Tuner) begin(ctx context.Context, f *Features, l learner) (*tuning, erro
 		return nil, err
 	}
 	if t.From == nil {
-		r.state = &TuneState{tuneState{Key: key, Start: atChains, Evaluations: len(r.zeroShot), Best: r.placed(Best(r.zeroShot))}}
+		r.state = &TuneState{tuneState{Key: key, Start: atChains, Evaluations: r.begun, Best: r.placed(Best(r.zeroShot))}}
 	} else if err := r.restore(ctx, key); err != nil {
 		return nil, err
 	}
@@ -107,7 +115,10 @@ func (r *tuning) advance(ctx context.Context, k int) (TuneStep, error) {
 		}
 	}
 	step := TuneStep{Step: at, Level: r.logits.s.name, Best: math.Inf(1)}
-	moves := r.moves(at, k) // evaluations of each placement that is improved
+	moves := 0 // evaluations of each placement that is improved
+	if !r.pace.isEarly(at) {
+		moves = r.improvement.moves(k)
+	}
 	samples := k - r.improvement.Placements*moves
 	sampled, entropy, err := r.sample(ctx, samples)
 	if err != nil {
@@ -116,14 +127,13 @@ func (r *tuning) advance(ctx context.Context, k int) (TuneStep, error) {
 	step.Entropy = entropy
 	r.record(&step, sampled)
 	r.state.Evaluations += samples
-	improved, n, err := r.improve(ctx, sampled, moves)
-	if err != nil {
-		return step, err
-	}
+	improved, err := r.improve(ctx, sampled, moves)
 	for _, x := range improved {
 		r.keep(&step, x)
 	}
-	r.state.Evaluations += n
+	if err != nil {
+		return step, err
+	}
 	return step, r.learn(ctx, append(improved, sampled...), sampled)
 }
 
@@ -258,11 +268,36 @@ func (r *tuning) cellsOf(device []uint8) []uint8 {
 	return cells
 }
 
-// best returns the best decision so far.
-func (r *tuning) best() plan.Decision {
+// toCells puts all ops of each cell on one device in the zero-shot samples that do not, as the
+// expert's may not, and judges these again; they are left out where the budget has no
+// evaluation for that.
+func (r *tuning) toCells(ctx context.Context) {
+	p, kept := r.features.problem, r.zeroShot[:0]
+	for _, x := range r.zeroShot {
+		device := make([]uint8, len(x.Device))
+		r.expand(r.cellsOf(x.Device), device)
+		if !slices.Equal(device, x.Device) {
+			if ctx.Err() != nil || p.Budget.Evaluations > 0 && r.begun >= p.Budget.Evaluations {
+				continue
+			}
+			x.Device = device
+			x.Score = p.Evaluator.Evaluate(x.Decision)
+			r.begun++
+		}
+		kept = append(kept, x)
+	}
+	r.zeroShot = kept
+}
+
+// found returns the best decision so far and its score.
+func (r *tuning) found() (plan.Decision, plan.Score) {
+	asked := r.features.problem
+	if r.first.Score.Better(r.state.score()) {
+		return asked.Decided(r.first.Decision), r.first.Score
+	}
 	device := make([]uint8, len(r.cells.Of))
 	r.expand(r.state.Best.Cells, device)
-	return plan.Decision{Device: device}
+	return asked.Decided(r.problem.Complete(plan.Decision{Device: device})), r.state.score()
 }
 
 // expand writes the placement of cells into device, [N].
