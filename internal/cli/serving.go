@@ -30,6 +30,7 @@ type servingFlags struct {
 	program        string
 	sequences      int64
 	workers        int
+	disaggregated  bool
 	json           bool
 }
 
@@ -67,6 +68,7 @@ func (c *console) servingCommand() *cobra.Command {
 	fl.Int64Var(&f.sequences, "sequences", 1024, "most `N` sequences of a replica at once, as the server is set to (vLLM: --max-num-seqs)")
 	fl.StringVar(&f.strategy, "strategy", "", "this way alone, `TEXT` as the table has it: '1f1b=2 tp=4', 'one device'")
 	fl.StringVar(&f.program, "for", "", "say how `PROGRAM` runs the best way: "+strings.Join(launch.Servers(), ", "))
+	fl.BoolVar(&f.disaggregated, "disaggregated", false, "say too what GPUs serve of which some read prompts and the others decode")
 	addFewWorkers(fl, &f.workers, "`N` ways simulated at once")
 	fl.BoolVar(&f.json, "json", false, "print one JSON document")
 	return cmd
@@ -98,6 +100,8 @@ func (f *servingFlags) check(cmd *cobra.Command) error {
 		return usagef("--price %g: want 0 to 1e9", f.price)
 	case f.workers < 1:
 		return usagef("--workers %d: want at least 1", f.workers)
+	case f.disaggregated && f.answer == 1:
+		return usagef("--disaggregated: answers of one token need no decoding")
 	}
 	if _, err := f.launcher(); err != nil {
 		return err
@@ -142,6 +146,9 @@ func (c *console) serving(ctx context.Context, f *servingFlags) error {
 	if how.Machine, how.Captured, err = c.servingMachines(f); err != nil {
 		return err
 	}
+	if f.disaggregated && f.rate == 0 && len(how.Machine.Ranks()) < 2 {
+		return usagef("--disaggregated: want at least 2 GPUs, or --rate")
+	}
 	if err := c.checkDecoder(&f.graphFlags); err != nil {
 		return err
 	}
@@ -161,19 +168,29 @@ func (c *console) serving(ctx context.Context, f *servingFlags) error {
 		}
 		return merge.Products(l.Graph, merge.All)
 	}
-	rows, err := serving.Plan(ctx, model, how, func(r *serving.Row) {
+	planner, err := serving.NewPlanner(model, how)
+	if err != nil {
+		return err
+	}
+	rows := planner.Rows(ctx, func(r *serving.Row) {
 		found := r.Why
 		if found == "" {
 			found = fmt.Sprintf("%.4g requests/s with %d sequences", r.Rate, r.Batch)
 		}
 		c.say("%v: %s", r.Strategy, found)
 	})
-	if err != nil {
-		return err
-	}
 	best := serving.Best(rows, f.rate)
+	var apart *serving.Apart
+	if f.disaggregated {
+		if apart, err = planner.Apart(ctx, f.rate); err != nil {
+			return err
+		}
+	}
 	doc := report.DescribeServing(first.Graph.Name(), how.Machine, how.Load, rows, f.rate, f.price, c.clock())
 	doc.Assumptions = first.assumptions
+	if f.disaggregated && ctx.Err() == nil {
+		doc.Disaggregate(apart)
+	}
 	if best != nil && f.program != "" {
 		doc.Launch = f.launch(best)
 	}

@@ -31,6 +31,8 @@ type Serving struct {
 	Best    string       `json:"best,omitempty"` // strategy of a row; empty: nothing can be served
 	Seconds float64      `json:"seconds"`        // to the answer
 	Launch  *Launch      `json:"launch,omitempty"`
+	// Disaggregated is there where it was asked for.
+	Disaggregated *disaggregated `json:"disaggregated,omitempty"`
 	// Assumptions are remarks on the graph's file: what it left open and what was taken.
 	Assumptions []string `json:"assumptions,omitempty"`
 }
@@ -80,6 +82,47 @@ func DescribeServing(graph string, m *hw.Machine, l serving.Load, rows []serving
 	return d
 }
 
+// disaggregated is prompts and answers on GPUs of their own.
+type disaggregated struct {
+	Read     *servingRow `json:"read,omitempty"`
+	Decode   *servingRow `json:"decode,omitempty"`
+	Keys     int64       `json:"transfer_bytes,omitempty"` // of a prompt, from a replica that reads to one that decodes
+	Transfer float64     `json:"transfer_s,omitempty"`
+	TTFT     float64     `json:"ttft_s,omitempty"`
+	TPOT     float64     `json:"tpot_s,omitempty"`
+	Rate     float64     `json:"requests_per_s,omitempty"` // of all replicas
+	Devices  int         `json:"devices,omitempty"`        // of all replicas
+	Tokens   float64     `json:"tokens_per_s_per_device,omitempty"`
+	Cost     float64     `json:"price_per_million_tokens,omitempty"`
+	More     float64     `json:"more,omitempty"` // requests a second, or GPUs for those asked for, than the best row has, as a share
+	Why      string      `json:"why,omitempty"`  // nothing can be served so
+}
+
+// Disaggregate adds what prompts and answers on GPUs of their own come to; a is nil where they serve
+// nothing.
+func (d *Serving) Disaggregate(a *serving.Apart) {
+	if a == nil {
+		d.Disaggregated = &disaggregated{Why: "no way to divide the GPUs among the two keeps to memory and the limits"}
+		return
+	}
+	x := &disaggregated{Keys: int64(a.Keys), Transfer: a.Transfer, TTFT: a.TTFT(), TPOT: a.TPOT(d.Answer), Rate: a.Rate, Devices: a.Devices()}
+	x.Tokens = a.Rate * float64(d.Answer) / float64(x.Devices)
+	if d.Price > 0 {
+		x.Cost = d.Price / 3600 / x.Tokens * 1e6
+	}
+	x.Read = &servingRow{Strategy: Division(&a.Read), Devices: a.Read.Devices, Limit: string(a.Read.Limit), Prompts: a.Read.Prompts, Prefill: a.Read.Prefill, Rate: a.Read.Rate, Fullest: int64(a.Read.Fullest), Replicas: a.Readers}
+	x.Decode = &servingRow{Strategy: Division(&a.Decode), Devices: a.Decode.Devices, Batch: a.Decode.Batch, Limit: string(a.Decode.Limit), Decode: a.Decode.Decode, Rate: a.Decode.Rate, Fullest: int64(a.Decode.Fullest), Replicas: a.Decoders}
+	for _, r := range d.Rows {
+		if r.Strategy != d.Best {
+			continue
+		}
+		if x.More = a.Rate/(r.Rate*float64(r.Replicas)) - 1; d.Rate > 0 {
+			x.More = float64(x.Devices)/float64(r.Replicas*r.Devices) - 1
+		}
+	}
+	d.Disaggregated = x
+}
+
 // Division is the strategy of a row without its micro-batches, which follow from the batch.
 func Division(r *serving.Row) string {
 	s := r.Strategy
@@ -87,8 +130,10 @@ func Division(r *serving.Row) string {
 	return s.String()
 }
 
-// Served reports whether some row serves anything.
-func (d *Serving) Served() bool { return d.Best != "" }
+// Served reports whether something is served.
+func (d *Serving) Served() bool {
+	return d.Best != "" || d.Disaggregated != nil && d.Disaggregated.Why == ""
+}
 
 // WriteText writes d as a table.
 func (d *Serving) WriteText(w io.Writer) error {
@@ -133,14 +178,17 @@ func (d *Serving) WriteText(w io.Writer) error {
 		}
 		t.row(cells...)
 	}
-	if d.Served() {
+	if d.Best != "" {
 		pg.table(t)
 	}
 	if len(unserved) > 0 {
 		pg.prose("not served: " + strings.Join(unserved, "; "))
 	}
-	if d.Served() {
+	if d.Best != "" {
 		d.conclude(pg, best)
+	}
+	if d.Disaggregated != nil {
+		d.concludeApart(pg)
 	}
 	if d.Launch != nil {
 		d.Launch.write(pg)
@@ -150,18 +198,57 @@ func (d *Serving) WriteText(w io.Writer) error {
 
 // conclude says what the best row comes to.
 func (d *Serving) conclude(pg *page, r servingRow) {
-	how := r.Strategy
-	if r.Devices == 1 {
-		how = "on one GPU each"
-	} else {
-		how = "of " + how
-	}
 	gpus := r.Replicas * r.Devices
-	text := fmt.Sprintf("%s serve %s requests/s, %s tokens/s, as %s %s", words.Count(gpus, "GPU", "GPUs"), perSecond(r.Rate*float64(r.Replicas)), perSecond(r.Tokens*float64(gpus)), words.Count(r.Replicas, "replica", "replicas"), how)
+	text := fmt.Sprintf("%s serve %s requests/s, %s tokens/s, as %s", words.Count(gpus, "GPU", "GPUs"), perSecond(r.Rate*float64(r.Replicas)), perSecond(r.Tokens*float64(gpus)), r.replicas())
 	if gpus == 1 {
 		text = strings.Replace(text, "serve", "serves", 1)
 	}
 	pg.prosef("%s, with %s at once in each\n", text, words.Count(r.Batch, "sequence", "sequences"))
+}
+
+// replicas says how many there are and of what.
+func (r *servingRow) replicas() string {
+	how := "of " + r.Strategy
+	if r.Devices == 1 {
+		how = "on one GPU each"
+	}
+	return words.Count(r.Replicas, "replica", "replicas") + " " + how
+}
+
+// verb returns what one replica does, or several.
+func (r *servingRow) verb(one, several string) string {
+	if r.Replicas == 1 {
+		return one
+	}
+	return several
+}
+
+// concludeApart says what prompts and answers on GPUs of their own come to.
+func (d *Serving) concludeApart(pg *page) {
+	x := d.Disaggregated
+	if x.Why != "" {
+		pg.prosef("disaggregated: %s\n", x.Why)
+		return
+	}
+	against := ""
+	switch {
+	case d.Best == "":
+	case d.Rate > 0:
+		against = fmt.Sprintf(", %s GPUs than where replicas do both", moreOrLess(x.More, "fewer", "more"))
+	default:
+		against = fmt.Sprintf(", %s than where replicas do both", moreOrLess(x.More, "less", "more"))
+	}
+	pg.prosef("disaggregated: %s serve %s requests/s, %s tokens/s/GPU%s: %s %s prompts, %d a step, and %s %s, with %s at once in each; TTFT %v, TPOT %v; a prompt's keys and values, %v, cross in %v\n",
+		words.Count(x.Devices, "GPU", "GPUs"), perSecond(x.Rate), perSecond(x.Tokens), against, x.Read.replicas(), x.Read.verb("reads", "read"), x.Read.Prompts, x.Decode.replicas(), x.Decode.verb("decodes", "decode"), words.Count(x.Decode.Batch, "sequence", "sequences"),
+		seconds(x.TTFT), seconds(x.TPOT), units.Bytes(x.Keys), seconds(x.Transfer))
+}
+
+// moreOrLess says by how much more or less something is.
+func moreOrLess(share float64, less, more string) string {
+	if share < 0 {
+		return fmt.Sprintf("%.3g%% %s", -100*share, less)
+	}
+	return fmt.Sprintf("%.3g%% %s", 100*share, more)
 }
 
 // perSecond prints a rate: four digits, or all before the point.

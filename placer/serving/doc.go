@@ -7,8 +7,8 @@
 // arithmetic, in cycle.go.
 //
 // Where to start: load.go is what is asked, planner.go the search for the largest batch,
-// cycle.go what a batch comes to, divisions.go the divisions that are tried, steps.go the
-// simulated steps.
+// cycle.go what a batch comes to, apart.go prompts and answers on devices of their own,
+// divisions.go the divisions that are tried, steps.go the simulated steps.
 //
 // Letters: B sequences of a replica at once, P tokens of a prompt, O of an answer, k prompts
 // of a step.

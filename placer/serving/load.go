@@ -40,7 +40,10 @@ const tokensAtOnce = 8192
 // together returns how many prompts a step reads: those that arrive while batch sequences decode a token
 // each, no more than a server reads at once, and as many as s divides evenly.
 func (l Load) together(batch int64, s strategy.Strategy) int64 {
-	ranks := int64(s.Data)
-	most := max(1, tokensAtOnce/(l.Prompt-l.Cached)) * ranks
-	return max(min(batch/l.Output, most)/unit(s)*unit(s), ranks)
+	return max(min(batch/l.Output, l.atOnce(s))/unit(s)*unit(s), int64(s.Data))
+}
+
+// atOnce returns how many prompts a server reads in a step at most under s.
+func (l Load) atOnce(s strategy.Strategy) int64 {
+	return max(1, tokensAtOnce/(l.Prompt-l.Cached)) * int64(s.Data)
 }

@@ -64,54 +64,80 @@ const (
 	ByTTFT   Limit = "TTFT"
 	ByGain   Limit = "no gain"
 	ByServer Limit = "--sequences"
+	ByTokens Limit = "tokens of a step"
 )
 
 // gain is by how much twice the batch has to raise the rate, or a row that of those before it.
 const gain = 1.02
 
-// planner makes rows. It serves any number of goroutines.
-type planner struct {
+// Planner makes rows. It serves any number of goroutines.
+type Planner struct {
 	Config
 	model Model
+	tried []strategy.Strategy // divisions
+	known steps
 }
 
-// Plan returns a row for each division of a replica among the machine's devices, telling of each as it
-// is known, in their order. Where ctx ends it returns those that it has.
-func Plan(ctx context.Context, model Model, c Config, tell func(*Row)) (rows []Row, err error) {
+// NewPlanner returns the planner of a model under c.
+func NewPlanner(model Model, c Config) (*Planner, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	p := &planner{c, oneByOne(model)}
-	all, err := p.divisions()
-	if err != nil {
-		return nil, err
-	}
-	answers, next := make([]chan Row, len(all)), make(chan int, len(all))
-	for k := range all {
+	p := &Planner{Config: c, model: oneByOne(model)}
+	var err error
+	p.tried, err = p.divisions()
+	return p, err
+}
+
+// Rows returns a row for each division of a replica among the machine's devices, telling of each as it
+// is known, in their order. Where ctx ends it returns those that it has.
+func (p *Planner) Rows(ctx context.Context, tell func(*Row)) []Row {
+	return p.search(ctx, judge{p.batch, p.sequences, ByServer}, tell)
+}
+
+// judge says what replicas come to.
+type judge struct {
+	// batch returns what a replica divided by s comes to with a batch, or a *tooLarge.
+	batch func(ctx context.Context, s strategy.Strategy, batch int64) (Row, error)
+	sizes func(s strategy.Strategy) sizes // of its batches
+	limit Limit                           // what a batch of the most is limited by
+}
+
+// sequences returns the sizes of batches of sequences under s.
+func (p *Planner) sequences(s strategy.Strategy) sizes { return sizes{unit(s), p.Sequences} }
+
+// sizes are multiples of a unit up to the most.
+type sizes struct{ unit, most int64 }
+
+// search returns a row for each division, of the batch that is best by a judge. It tells of each as it is
+// known, in their order, and where ctx ends returns those that it has.
+func (p *Planner) search(ctx context.Context, by judge, tell func(*Row)) (rows []Row) {
+	answers, next := make([]chan Row, len(p.tried)), make(chan int, len(p.tried))
+	for k := range p.tried {
 		answers[k] = make(chan Row, 1)
 		next <- k
 	}
 	close(next)
 	var group parallel.Group
-	for range max(1, c.Workers) {
+	for range max(1, p.Workers) {
 		group.Go(func() {
 			for k := range next {
 				func() {
 					defer close(answers[k]) // a panic's too, which Wait hands on
 					if ctx.Err() == nil {
-						answers[k] <- p.row(ctx, all[k])
+						answers[k] <- by.row(ctx, p.tried[k])
 					}
 				}()
 			}
 		})
 	}
-	for k := range all {
+	for k := range p.tried {
 		select {
 		case <-ctx.Done(): // what is under way ends by itself
-			return rows, nil
+			return rows
 		case r, ok := <-answers[k]:
 			if ctx.Err() != nil {
-				return rows, nil
+				return rows
 			}
 			if !ok {
 				group.Wait()
@@ -122,7 +148,7 @@ func Plan(ctx context.Context, model Model, c Config, tell func(*Row)) (rows []R
 			}
 		}
 	}
-	return rows, nil
+	return rows
 }
 
 // oneByOne is m for goroutines that share it.
@@ -136,7 +162,7 @@ func oneByOne(m Model) Model {
 }
 
 // divisions returns those that are tried.
-func (p *planner) divisions() ([]strategy.Strategy, error) {
+func (p *Planner) divisions() ([]strategy.Strategy, error) {
 	ranks := p.Machine.Ranks()
 	for _, k := range ranks { // replicas on other devices would serve otherwise
 		if a, b := &p.Machine.Devices[ranks[0]], &p.Machine.Devices[k]; !a.SameFigures(b) {
@@ -167,16 +193,16 @@ func (p *planner) divisions() ([]strategy.Strategy, error) {
 }
 
 // row returns what s comes to with the batch that serves most.
-func (p *planner) row(ctx context.Context, s strategy.Strategy) Row {
-	best := Row{Strategy: s, Devices: s.Ranks()}
-	if unit(s) > p.Sequences {
-		best.Why = fmt.Sprintf("has %d sequences at once at least", unit(s))
+func (j judge) row(ctx context.Context, s strategy.Strategy) Row {
+	best, of := Row{Strategy: s, Devices: s.Ranks()}, j.sizes(s)
+	if of.unit > of.most {
+		best.Why = fmt.Sprintf("has %d sequences at once at least", of.unit)
 		return best
 	}
-	limit, refused := ByServer, int64(0) // what refused the smallest batch that is too large
-	batch := unit(s)
+	limit, refused := j.limit, int64(0) // what refused the smallest batch that is too large
+	batch := of.unit
 	for {
-		row, err := p.batch(ctx, s, batch)
+		row, err := j.batch(ctx, s, batch)
 		var large *tooLarge
 		switch {
 		case err == nil && refused == 0 && best.Batch > 0 && row.Rate < gain*best.Rate:
@@ -193,7 +219,7 @@ func (p *planner) row(ctx context.Context, s strategy.Strategy) Row {
 			}
 			return best
 		}
-		if batch = p.next(s, best.Batch, refused); batch == 0 {
+		if batch = of.next(best.Batch, refused); batch == 0 {
 			best.Limit = limit
 			return best
 		}
@@ -202,17 +228,17 @@ func (p *planner) row(ctx context.Context, s strategy.Strategy) Row {
 
 // next returns the batch to try behind one that is served and one that is too large, 0 where none is
 // known; 0 where they are close.
-func (p *planner) next(s strategy.Strategy, served, refused int64) int64 {
+func (x sizes) next(served, refused int64) int64 {
 	if refused == 0 {
-		if 2*served <= p.Sequences {
+		if 2*served <= x.most {
 			return 2 * served
 		}
-		if more := p.Sequences / unit(s) * unit(s); more > served {
+		if more := x.most / x.unit * x.unit; more > served {
 			return more
 		}
 		return 0
 	}
-	middle := (served + refused) / 2 / unit(s) * unit(s)
+	middle := (served + refused) / 2 / x.unit * x.unit
 	if middle <= served || refused-served <= served/16 {
 		return 0
 	}
@@ -228,29 +254,36 @@ type tooLarge struct {
 func (e *tooLarge) Error() string { return e.text }
 
 // batch returns what s comes to with so many sequences.
-func (p *planner) batch(ctx context.Context, s strategy.Strategy, batch int64) (Row, error) {
+func (p *Planner) batch(ctx context.Context, s strategy.Strategy, batch int64) (Row, error) {
 	c := cycle{load: p.Load, batch: batch, prompts: p.together(batch, s)}
-	read, err := p.simulate(ctx, p.Machine, s, c.prompts, p.Prompt-p.Cached, p.Cached)
+	read, err := p.simulate(ctx, false, s, c.prompts, p.Prompt-p.Cached, p.Cached)
 	if err != nil {
 		return Row{}, err
 	}
-	c.prefill, c.latency = read.every, read.Seconds
+	c.prefill, c.latency = read.every, read.seconds
 	r := Row{Strategy: s, Devices: s.Ranks(), Batch: batch, Prompts: c.prompts, Prefill: c.latency}
 	decode := read
 	if p.Output > 1 {
-		if decode, err = p.simulate(ctx, p.Captured, s, batch, 1, p.past()); err != nil {
+		if decode, err = p.simulate(ctx, true, s, batch, 1, p.past()); err != nil {
 			return Row{}, err
 		}
 		c.decode = decode.every
 	}
 	r.Decode, r.TTFT, r.TPOT, r.Rate = c.decode, c.ttft(), c.tpot(), c.rate()
-	short := units.Bytes(0)
-	for d, device := range p.Machine.Keep(p.Machine.Ranks()[:s.Ranks()]).Devices {
-		need := decode.Peak[d]
-		if p.Output > 1 {
-			need += read.Peak[d] - read.Held[d] // activations of prompts beside all keys and values
+	return p.within(r, func(d int) units.Bytes {
+		if p.Output == 1 {
+			return read.peak[d]
 		}
-		r.Fullest, short = max(r.Fullest, need), max(short, need-device.Memory)
+		return decode.peak[d] + read.peak[d] - read.held[d] // activations of prompts beside all keys and values
+	})
+}
+
+// within returns r, of which device d needs so much memory, or a *tooLarge where it keeps to no limit.
+func (p *Planner) within(r Row, need func(d int) units.Bytes) (Row, error) {
+	short := units.Bytes(0)
+	for d, rank := range p.Machine.Ranks()[:r.Devices] {
+		b := need(d)
+		r.Fullest, short = max(r.Fullest, b), max(short, b-p.Machine.Devices[rank].Memory)
 	}
 	switch {
 	case short > 0:

@@ -58,11 +58,17 @@ func machine(t *testing.T, n int, memory units.Bytes) (launched, captured *hw.Ma
 
 func plan(t *testing.T, c Config, model Model) []Row {
 	t.Helper()
-	rows, err := Plan(t.Context(), model, c, nil)
+	return planned(t, c, model).Rows(t.Context(), nil)
+}
+
+// planned returns the planner of a model under c.
+func planned(t *testing.T, c Config, model Model) *Planner {
+	t.Helper()
+	p, err := NewPlanner(model, c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return rows
+	return p
 }
 
 // TestLimits: rows keep to the limits, and where memory or a limit of time is what ends a batch, one that
@@ -85,7 +91,7 @@ func TestLimits(t *testing.T) {
 			c.Sequences = 1 << 14
 		}
 		c.Machine, c.Captured = machine(t, 2, memory)
-		p := &planner{c, model}
+		p := planned(t, c, model)
 		for _, x := range plan(t, c, model) {
 			if x.Why != "" {
 				continue
@@ -116,7 +122,7 @@ func TestKeysAndValues(t *testing.T) {
 	for bits, want := range map[int64]float64{16: one, 8: one / 2} {
 		c := Config{Load: l, Sequences: 64}
 		c.Machine, c.Captured = machine(t, 1, 40e9)
-		p := &planner{c, modelOf(small, map[string]int64{"cache_bits": bits})}
+		p := planned(t, c, modelOf(small, map[string]int64{"cache_bits": bits}))
 		a, err := p.batch(t.Context(), strategy.Single(1), 16)
 		b, err2 := p.batch(t.Context(), strategy.Single(1), 32)
 		if err != nil || err2 != nil {
@@ -193,9 +199,9 @@ func TestWorkers(t *testing.T) {
 	one := plan(t, c, modelOf(small, nil))
 	c.Workers = 3
 	var told []Row
-	rows, err := Plan(t.Context(), modelOf(small, nil), c, func(r *Row) { told = append(told, *r) })
-	if err != nil || !reflect.DeepEqual(one, rows) || !reflect.DeepEqual(rows, told) {
-		t.Errorf("one worker %+v, three %+v, told %+v, %v", one, rows, told, err)
+	rows := planned(t, c, modelOf(small, nil)).Rows(t.Context(), func(r *Row) { told = append(told, *r) })
+	if !reflect.DeepEqual(one, rows) || !reflect.DeepEqual(rows, told) {
+		t.Errorf("one worker %+v, three %+v, told %+v", one, rows, told)
 	}
 	names := ""
 	for _, r := range rows {
@@ -205,9 +211,8 @@ func TestWorkers(t *testing.T) {
 		t.Errorf("divisions %s, want %s", names, want)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	rows, err = Plan(ctx, modelOf(small, nil), c, func(*Row) { cancel() })
-	if err != nil || len(rows) != 1 {
-		t.Errorf("cancelled behind the first row: %d rows, %v", len(rows), err)
+	if rows = planned(t, c, modelOf(small, nil)).Rows(ctx, func(*Row) { cancel() }); len(rows) != 1 {
+		t.Errorf("cancelled behind the first row: %d rows", len(rows))
 	}
 }
 
@@ -227,9 +232,9 @@ func TestBest(t *testing.T) {
 func TestRefused(t *testing.T) {
 	c := Config{Load: Load{Prompt: 30, Output: 5}, Sequences: 4}
 	c.Machine, c.Captured = machine(t, 1, 40e9)
-	if _, err := Plan(t.Context(), func(batch, _, _ int64) (*graph.Graph, error) {
+	if _, err := NewPlanner(func(batch, _, _ int64) (*graph.Graph, error) {
 		return workloads.BuildBatch("rnnlm:layers=1,unroll=2,hidden=64,vocab=100", batch)
-	}, c, nil); err == nil || !strings.Contains(err.Error(), "the step trains") {
+	}, c); err == nil || !strings.Contains(err.Error(), "the step trains") {
 		t.Errorf("a training step: %v", err)
 	}
 	s, err := strategy.Parse("tp=2")
@@ -237,13 +242,13 @@ func TestRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.Strategy = &s
-	if _, err := Plan(t.Context(), modelOf(small, nil), c, nil); err == nil || err.Error() != "tp=2 is for 2 devices, the machine has 1" {
+	if _, err := NewPlanner(modelOf(small, nil), c); err == nil || err.Error() != "tp=2 is for 2 devices, the machine has 1" {
 		t.Errorf("too few devices: %v", err)
 	}
 	c.Strategy = nil
 	c.Machine, c.Captured = machine(t, 2, 40e9)
 	c.Machine.Devices[1].Memory /= 2
-	if _, err := Plan(t.Context(), modelOf(small, nil), c, nil); err == nil || !strings.Contains(err.Error(), "serving wants devices that are alike") {
+	if _, err := NewPlanner(modelOf(small, nil), c); err == nil || !strings.Contains(err.Error(), "serving wants devices that are alike") {
 		t.Errorf("devices that are not alike: %v", err)
 	}
 	c.Machine, c.Captured = machine(t, 1, 5e6)
@@ -251,7 +256,7 @@ func TestRefused(t *testing.T) {
 		t.Errorf("a model larger than memory: %+v", rows[0])
 	}
 	c.Sequences = 0
-	if _, err := Plan(t.Context(), modelOf(small, nil), c, nil); err == nil {
+	if _, err := NewPlanner(modelOf(small, nil), c); err == nil {
 		t.Error("no sequence at all is taken")
 	}
 }
