@@ -193,7 +193,7 @@ var allowed = map[string]string{
 	"experiments/learned-rivals":       "internal/compare graph/unit internal/fsx plan placer/problem baselines/learned/gdp baselines/learned/hdp baselines/learned/reinforce baselines/learned/rl2017 baselines/rules",
 	"experiments/ablation":             "graph/unit plan placer/policy/goone placer/problem baselines/rules",
 	"experiments/guided":               "hw internal/fsx workloads placer/policy/proposer placer/problem plan baselines/rules baselines/search/anneal placer/corpus placer/corpus/families placer/methods",
-	"experiments/transfer":             "internal/fsx hw workloads graph/fuse placer/policy/sequential placer/pretrained placer/problem plan baselines/rules baselines/search/anneal baselines/search/fusion",
+	"experiments/transfer":             "internal/fsx hw workloads graph/fuse placer/methods placer/policy/sequential placer/pretrained placer/problem plan baselines/rules baselines/search/anneal baselines/search/fusion",
 }
 
 func TestImportPolicy(t *testing.T) {
