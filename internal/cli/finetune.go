@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"time"
@@ -115,6 +116,9 @@ func (c *console) finetune(ctx context.Context, f *finetuneFlags) error {
 	p.Clock, p.Budget.Seconds = c.clock, f.budget.Seconds()
 	o, err := t.Place(ctx, p)
 	show.close()
+	if errors.Is(err, sequential.ErrState) {
+		return fmt.Errorf("%s: %w", filepath.Join(f.out, tuneStateFile), err)
+	}
 	if err != nil {
 		return err
 	}

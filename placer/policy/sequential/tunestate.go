@@ -93,18 +93,21 @@ func (r *tuning) snapshot() *TuneState {
 	return s
 }
 
+// ErrState is in every error that says why a TuneState is not gone on from.
+var ErrState = errors.New("finetune: the state")
+
 // restore puts r where From was.
 func (r *tuning) restore(ctx context.Context, key string) error {
 	from := *r.From
 	from.Elite = slices.Clone(from.Elite) // the caller's stays
 	if from.Key != key {
-		return errors.New("finetune: the state is that of another graph, machine, policy, seed or configuration, or of other op times or another contention, or an earlier version of this program wrote it: begin anew")
+		return fmt.Errorf("%w is that of another graph, machine, policy, seed or configuration, or of other tasks, op times or another contention, or an earlier version of this program wrote it: begin anew", ErrState)
 	}
 	if from.Step < 1 || from.Step > r.Config.Steps {
-		return fmt.Errorf("finetune: the state is that of step %d of %d", from.Step, r.Config.Steps)
+		return fmt.Errorf("%w is that of step %d of %d", ErrState, from.Step, r.Config.Steps)
 	}
 	if from.Start < 0 || int(from.Start) >= len(r.features.at) {
-		return fmt.Errorf("finetune: the state began with level %d of %d", from.Start, len(r.features.at))
+		return fmt.Errorf("%w began with level %d of %d", ErrState, from.Start, len(r.features.at))
 	}
 	if err := r.check(from.Best); err != nil {
 		return err
@@ -112,7 +115,7 @@ func (r *tuning) restore(ctx context.Context, key string) error {
 	at := r.pace.level(from.Step-1, from.Start)
 	l := newLogits(r.features.instance(at), at, r.cells)
 	if len(from.Free) != len(l.free) || len(from.Tied) != len(l.tied) {
-		return fmt.Errorf("finetune: the state has %d and %d logits, want %d and %d", len(from.Free), len(from.Tied), len(l.free), len(l.tied))
+		return fmt.Errorf("%w has %d and %d logits, want %d and %d", ErrState, len(from.Free), len(from.Tied), len(l.free), len(l.tied))
 	}
 	copy(l.free, from.Free)
 	copy(l.tied, from.Tied)
@@ -131,17 +134,17 @@ func (r *tuning) restore(ctx context.Context, key string) error {
 // what a state claims is not taken for what was found.
 func (r *tuning) check(x placement) error {
 	if len(x.Cells) != r.cells.NumUnits() {
-		return fmt.Errorf("finetune: the state places %d cells, the graph has %d", len(x.Cells), r.cells.NumUnits())
+		return fmt.Errorf("%w places %d cells, the graph has %d", ErrState, len(x.Cells), r.cells.NumUnits())
 	}
 	for _, d := range x.Cells {
 		if devices := r.problem.Machine.NumDevices(); int(d) >= devices {
-			return fmt.Errorf("finetune: the state names device %d, the machine has %d", d, devices)
+			return fmt.Errorf("%w names device %d, the machine has %d", ErrState, d, devices)
 		}
 	}
 	w := r.workers[0]
 	r.expand(x.Cells, w.device)
 	if got := w.evaluator.Evaluate(r.problem.Complete(plan.Decision{Device: w.device})); got != x.score() {
-		return fmt.Errorf("finetune: the state scores a placement %.9g s and %d B too much, which takes %.9g s and %d B: it was damaged, or another version of this program wrote it; begin anew", x.Seconds, x.Overflow, got.Value, got.Overflow)
+		return fmt.Errorf("%w scores a placement %.9g s and %d B too much, which takes %.9g s and %d B: it was damaged, or another version of this program wrote it; begin anew", ErrState, x.Seconds, x.Overflow, got.Value, got.Overflow)
 	}
 	return nil
 }
