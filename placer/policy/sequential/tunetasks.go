@@ -12,27 +12,17 @@ import (
 // anew in the end (docs/adr/0104-fine-tuning-of-all-tasks.md).
 
 // hold makes the schedule and the fusion of the best zero-shot sample those that all
-// placements are judged under. The other samples are judged again under them; those are left
-// out that the budget has no evaluation for, or that there was no time for when ctx ended.
+// placements are judged under, the other samples among them.
 func (r *tuning) hold(ctx context.Context) {
 	best := bestAt(r.zeroShot)
 	held := *r.features.problem
 	held.Tasks = plan.Place
 	held.Priority, held.Fusion = r.zeroShot[best].Priority, r.zeroShot[best].Fusion
 	r.problem = &held
-	kept := r.zeroShot[:0]
-	for i, x := range r.zeroShot {
-		if i != best {
-			if n := held.Budget.Evaluations; ctx.Err() != nil || n > 0 && r.begun == n {
-				continue
-			}
-			x.Decision = held.Complete(plan.Decision{Device: x.Device})
-			x.Score = held.Evaluator.Evaluate(x.Decision)
-			r.begun++
-		}
-		kept = append(kept, x)
-	}
-	r.zeroShot = kept
+	r.judgeAgain(ctx, func(i int, x *Sample) bool {
+		x.Priority, x.Fusion = held.Priority, held.Fusion
+		return i != best
+	})
 }
 
 // decideAnew returns a decision, which scores as score says, with the schedule and fusion

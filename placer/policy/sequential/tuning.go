@@ -269,18 +269,26 @@ func (r *tuning) cellsOf(device []uint8) []uint8 {
 }
 
 // toCells puts all ops of each cell on one device in the zero-shot samples that do not, as the
-// expert's may not, and judges these again; they are left out where the budget has no
-// evaluation for that.
+// expert's may not.
 func (r *tuning) toCells(ctx context.Context) {
-	p, kept := r.features.problem, r.zeroShot[:0]
-	for _, x := range r.zeroShot {
+	r.judgeAgain(ctx, func(_ int, x *Sample) bool {
 		device := make([]uint8, len(x.Device))
 		r.expand(r.cellsOf(x.Device), device)
-		if !slices.Equal(device, x.Device) {
-			if ctx.Err() != nil || p.Budget.Evaluations > 0 && r.begun >= p.Budget.Evaluations {
+		same := slices.Equal(device, x.Device)
+		x.Device = device
+		return !same
+	})
+}
+
+// judgeAgain judges those zero-shot samples again that change has changed. They are left out
+// where the budget has no evaluation for that, or ctx has ended.
+func (r *tuning) judgeAgain(ctx context.Context, change func(i int, x *Sample) bool) {
+	p, kept := r.features.problem, r.zeroShot[:0]
+	for i, x := range r.zeroShot {
+		if change(i, &x) {
+			if n := p.Budget.Evaluations; ctx.Err() != nil || n > 0 && r.begun >= n {
 				continue
 			}
-			x.Device = device
 			x.Score = p.Evaluator.Evaluate(x.Decision)
 			r.begun++
 		}
