@@ -172,17 +172,20 @@ func (c *console) serving(ctx context.Context, f *servingFlags) error {
 	if err != nil {
 		return err
 	}
-	rows := planner.Rows(ctx, func(r *serving.Row) {
-		found := r.Why
-		if found == "" {
-			found = fmt.Sprintf("%.4g requests/s with %d sequences", r.Rate, r.Batch)
+	say := func(format string) func(r *serving.Row) {
+		return func(r *serving.Row) {
+			found := r.Why
+			if found == "" {
+				found = fmt.Sprintf(format, r.Rate, r.Batch)
+			}
+			c.say("%v: %s", r.Strategy, found)
 		}
-		c.say("%v: %s", r.Strategy, found)
-	})
+	}
+	rows := planner.Rows(ctx, say("%.4g requests/s with %d sequences"))
 	best := serving.Best(rows, f.rate)
 	var apart *serving.Apart
 	if f.disaggregated {
-		if apart, err = planner.Apart(ctx, f.rate); err != nil {
+		if apart, err = planner.Apart(ctx, f.rate, say("reads %.4g prompts/s, %d a step"), say("decodes %.4g requests/s with %d sequences")); err != nil {
 			return err
 		}
 	}

@@ -210,12 +210,12 @@ func (d *Serving) conclude(pg *page, r servingRow) {
 func (r *servingRow) replicas() string {
 	how := "of " + r.Strategy
 	if r.Devices == 1 {
-		how = "on one GPU each"
+		how = "on one GPU" + r.verb("", " each")
 	}
 	return words.Count(r.Replicas, "replica", "replicas") + " " + how
 }
 
-// verb returns what one replica does, or several.
+// verb returns a word of one replica, or of several.
 func (r *servingRow) verb(one, several string) string {
 	if r.Replicas == 1 {
 		return one

@@ -37,8 +37,9 @@ func (a *Apart) TPOT(answer int64) float64 { return a.Decode.TPOT + a.Transfer/f
 var ErrNotApart = errors.New("answers of one token need no decoding")
 
 // Apart returns the replicas of each kind that serve the most on the machine, or, where rate requests a
-// second are asked for, with the fewest devices; nil where none keep to the limits, or ctx ended.
-func (p *Planner) Apart(ctx context.Context, rate float64) (*Apart, error) {
+// second are asked for, with the fewest devices; nil where none keep to the limits, or ctx ended. It tells of
+// the rows of each kind as Rows does.
+func (p *Planner) Apart(ctx context.Context, rate float64, reads, decodes func(*Row)) (*Apart, error) {
 	if p.Output == 1 {
 		return nil, ErrNotApart
 	}
@@ -50,8 +51,8 @@ func (p *Planner) Apart(ctx context.Context, rate float64) (*Apart, error) {
 	if err != nil {
 		return nil, err
 	}
-	readers := p.search(ctx, judge{p.reading, func(s strategy.Strategy) sizes { return sizes{int64(s.Data), p.atOnce(s)} }, ByTokens}, nil)
-	decoders := p.search(ctx, judge{p.decoding, p.sequences, ByServer}, nil)
+	readers := p.search(ctx, judge{p.reading, func(s strategy.Strategy) sizes { return sizes{int64(s.Data), p.atOnce(s)} }, ByTokens}, reads)
+	decoders := p.search(ctx, judge{p.decoding, p.sequences, ByServer}, decodes)
 	if ctx.Err() != nil {
 		return nil, nil
 	}

@@ -30,7 +30,7 @@ func TestApart(t *testing.T) {
 		c := Config{Load: l, Sequences: 256}
 		c.Machine, c.Captured = machine(t, 4, 120e6)
 		p := planned(t, c, modelOf(small, nil))
-		a, err := p.Apart(t.Context(), 0)
+		a, err := p.Apart(t.Context(), 0, nil, nil)
 		if err != nil || a == nil {
 			t.Fatalf("%+v: %v, %v", l, a, err)
 		}
@@ -71,12 +71,12 @@ func TestApartForARate(t *testing.T) {
 	c := Config{Load: Load{Prompt: 400, Output: 100}, Sequences: 256}
 	c.Machine, c.Captured = machine(t, 2, 120e6)
 	p := planned(t, c, modelOf(small, nil))
-	one, err := p.Apart(t.Context(), 1)
+	one, err := p.Apart(t.Context(), 1, nil, nil)
 	if err != nil || one.Devices() != 2 || one.Rate != 1 {
 		t.Fatalf("one request a second is served by %+v (%v)", one, err)
 	}
 	rate := 7.5 * min(one.Read.Rate, one.Decode.Rate)
-	a, err := p.Apart(t.Context(), rate)
+	a, err := p.Apart(t.Context(), rate, nil, nil)
 	if err != nil || float64(a.Readers)*a.Read.Rate < rate || float64(a.Decoders)*a.Decode.Rate < rate || float64(a.Readers-1)*a.Read.Rate >= rate || float64(a.Decoders-1)*a.Decode.Rate >= rate {
 		t.Errorf("%g requests/s are served by %+v (%v)", rate, a, err)
 	}
@@ -90,7 +90,7 @@ func TestSlowLinks(t *testing.T) {
 		c.Machine.Links[k].Bandwidth = 1e6
 	}
 	p := planned(t, c, modelOf(small, nil))
-	a, err := p.Apart(t.Context(), 0)
+	a, err := p.Apart(t.Context(), 0, nil, nil)
 	if err != nil || a == nil {
 		t.Fatal(a, err)
 	}
@@ -104,16 +104,16 @@ func TestSlowLinks(t *testing.T) {
 func TestNotApart(t *testing.T) {
 	c := Config{Load: Load{Prompt: 400, Output: 1}, Sequences: 16}
 	c.Machine, c.Captured = machine(t, 2, 40e9)
-	if _, err := planned(t, c, modelOf(small, nil)).Apart(t.Context(), 0); !errors.Is(err, ErrNotApart) {
+	if _, err := planned(t, c, modelOf(small, nil)).Apart(t.Context(), 0, nil, nil); !errors.Is(err, ErrNotApart) {
 		t.Errorf("answers of one token: %v", err)
 	}
 	c.Output, c.TPOT = 10, 1e-6
-	if a, err := planned(t, c, modelOf(small, nil)).Apart(t.Context(), 0); a != nil || err != nil {
+	if a, err := planned(t, c, modelOf(small, nil)).Apart(t.Context(), 0, nil, nil); a != nil || err != nil {
 		t.Errorf("a token each microsecond by %+v (%v)", a, err)
 	}
 	c.TPOT = 0
 	c.Machine, c.Captured = machine(t, 1, 40e9)
-	if a, err := planned(t, c, modelOf(small, nil)).Apart(t.Context(), 0); a != nil || err != nil {
+	if a, err := planned(t, c, modelOf(small, nil)).Apart(t.Context(), 0, nil, nil); a != nil || err != nil {
 		t.Errorf("apart on one device: %+v (%v)", a, err)
 	}
 }
