@@ -261,7 +261,7 @@ repro-transfer: ## pretrain six policies, each without a family, and judge the 1
 repro-untrained: ## fine-tuning that begins with an untrained network beside the recorded one, SEEDS of each row (ROWS="rnnlm2,gnmt2" for some), into experiments/transfer; goes on where it was stopped; 20 CPU minutes a seed
 	$(GO) run ./experiments/transfer untrained -seeds $(or $(SEEDS),1) -rows "$(ROWS)"
 
-.PHONY: repro-transfer-equal repro-transfer-ablation repro-transfer-curve repro-transfer-ppo repro-transfer-tasks
+.PHONY: repro-transfer-equal repro-transfer-ablation repro-transfer-curve repro-transfer-ppo repro-transfer-ppo-tasks repro-transfer-tasks
 repro-transfer-equal: ## zero-shot placement beside annealing from nothing in as much processor time, on graphs of held-out families up to a million ops (SEEDS=6; 5 CPU minutes a seed), into experiments/transfer/equal; goes on where it was stopped
 	GOMAXPROCS=1 $(GO) run ./experiments/transfer equal -seeds $(or $(SEEDS),6) -o experiments/transfer/equal experiments/transfer/policies/without-*.safetensors
 
@@ -281,6 +281,9 @@ repro-transfer-labels: ## policies that imitate plans of 20 CPU seconds of searc
 
 repro-transfer-ppo: ## fine-tuning by PPO through the network on the 14 rows, families held out (SEEDS=1; a quarter of a CPU minute a small row, several of gnmt4, gnmt8 and trfxl8; ROWS="rnnlm2,gnmt2" for some), into experiments/transfer/ppo.csv; goes on where it was stopped
 	$(GO) run ./experiments/transfer ppo -seeds $(or $(SEEDS),1) -rows "$(ROWS)" experiments/transfer/policies/without-*.safetensors
+
+repro-transfer-ppo-tasks: ## the same under all three tasks, beside the search from nothing in as much processor time (SEEDS=1, ROWS as above; twice the time), into experiments/transfer/ppo-all-tasks.csv; goes on where it was stopped
+	$(GO) run ./experiments/transfer ppo-tasks -seeds $(or $(SEEDS),1) -rows "$(ROWS)" experiments/transfer/policies/without-*.safetensors
 
 repro-transfer-tasks: ## all three tasks zero-shot on the cases of GO's figure 6, families held out (20 s of one core), into experiments/transfer/tasks.csv
 	$(GO) run ./experiments/transfer tasks experiments/transfer/policies/without-*.safetensors
