@@ -38,52 +38,43 @@ func ppoCommand() command {
 	return command{"ppo", "fine-tune through the network, on the rows of results.csv, into ppo.csv and ppo.md", func(f *flag.FlagSet) func([]string) error {
 		out, only, seeds := outFlag(f), rowsFlag(f), f.Int("seeds", 1, "seeds of fine-tuning")
 		return judged(func(policies map[string]*sequential.Policy) error {
-			return judgePPO(policies, "experiments/transfer", *out, *only, *seeds)
+			return judgeSeeds(policies, "experiments/transfer", *out, ppoFile, ppoTable, *only, *seeds, writePPO)
 		})
 	}}
 }
 
-// judgePPO fine-tunes through the network on the rows that results.csv in folder has,
-// by the policies that have not seen them, under the seeds that ppo.csv in out lacks.
-func judgePPO(policies map[string]*sequential.Policy, folder, out, only string, seeds int) error {
+func (x ppoSeed) of() (workload string, seed uint64) { return x.Workload, x.Seed }
+
+// tune fine-tunes through the network on r.
+func (x ppoSeed) tune(r *row, policy *sequential.Policy, seed uint64) (ppoSeed, error) {
+	x = ppoSeed{Workload: r.Workload, Seed: seed, SameAt: math.Inf(1), Scratch: reference(r.Scratch)}
+	run, err := r.tuneByPPO(policy, plan.Place, seed, func(y plan.Progress) {
+		if math.IsInf(x.SameAt, 1) && y.Best.Value <= r.Scratch {
+			x.SameAt = float64(y.Evaluations)
+		}
+	})
+	x.Step, x.First, x.Took, x.Evaluations = run.step, run.first, run.took, run.evaluations
+	return x, err
+}
+
+// seeded is a line of a file of runs, one for each seed of a row.
+type seeded[T any] interface {
+	of() (workload string, seed uint64)
+	tune(r *row, policy *sequential.Policy, seed uint64) (T, error)
+}
+
+// judgeSeeds makes a run on each row that is asked for, of those that results.csv in folder has, by the policy
+// that has not seen it, under each seed that the file in out lacks, and writes a table of all.
+func judgeSeeds[T seeded[T]](policies map[string]*sequential.Policy, folder, out, file, table, only string, seeds int, write func(w io.Writer, rows []row, all []T) error) error {
 	rows, err := readCSV[row](filepath.Join(folder, resultsFile))
 	if err != nil {
 		return err
 	}
-	path := filepath.Join(out, ppoFile)
-	all, err := readCSV[ppoSeed](path)
+	path := filepath.Join(out, file)
+	all, err := readCSV[T](path)
 	if err != nil {
 		return err
 	}
-	has := func(workload string, seed uint64) bool {
-		return slices.ContainsFunc(all, func(x ppoSeed) bool { return x.Workload == workload && x.Seed == seed })
-	}
-	err = eachSeed(rows, policies, only, seeds, has, func(r *row, policy *sequential.Policy, seed uint64) error {
-		x := ppoSeed{Workload: r.Workload, Seed: seed, SameAt: math.Inf(1), Scratch: reference(r.Scratch)}
-		run, err := r.tuneByPPO(policy, plan.Place, seed, func(y plan.Progress) {
-			if math.IsInf(x.SameAt, 1) && y.Best.Value <= r.Scratch {
-				x.SameAt = float64(y.Evaluations)
-			}
-		})
-		if err != nil {
-			return err
-		}
-		x.Step, x.First, x.Took, x.Evaluations = run.step, run.first, run.took, run.evaluations
-		all = append(all, x)
-		return writeCSV(path, all)
-	})
-	if err != nil {
-		return err
-	}
-	if len(all) == 0 {
-		return errors.New("no row was judged")
-	}
-	return fsx.WriteFile(filepath.Join(out, ppoTable), func(w io.Writer) error { return writePPO(w, rows, all) })
-}
-
-// eachSeed calls do for every row that is asked for and every seed that it does not have yet,
-// with the policy that holds out the row's family.
-func eachSeed(rows []row, policies map[string]*sequential.Policy, only string, seeds int, has func(workload string, seed uint64) bool, do func(r *row, policy *sequential.Policy, seed uint64) error) error {
 	asked, err := chosen(only, workloadsOf(rows))
 	if err != nil {
 		return err
@@ -91,19 +82,27 @@ func eachSeed(rows []row, policies map[string]*sequential.Policy, only string, s
 	for seed := uint64(1); seed <= uint64(seeds); seed++ {
 		for i := range rows {
 			r := &rows[i]
-			if !asked(r.Workload) || has(r.Workload, seed) {
+			if !asked(r.Workload) || slices.ContainsFunc(all, func(x T) bool { w, k := x.of(); return w == r.Workload && k == seed }) {
 				continue
 			}
 			policy := policies[r.family()]
 			if policy == nil {
 				return fmt.Errorf("%s: no policy holds out %s", r.Workload, r.family())
 			}
-			if err := do(r, policy, seed); err != nil {
+			var x T
+			if x, err = x.tune(r, policy, seed); err != nil {
 				return fmt.Errorf("%s: %w", r.Workload, err)
+			}
+			all = append(all, x)
+			if err := writeCSV(path, all); err != nil {
+				return err
 			}
 		}
 	}
-	return nil
+	if len(all) == 0 {
+		return errors.New("no row was judged")
+	}
+	return fsx.WriteFile(filepath.Join(out, table), func(w io.Writer) error { return write(w, rows, all) })
 }
 
 // ppoRun is what a run of fine-tuned-ppo in 49 steps came to.

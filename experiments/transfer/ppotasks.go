@@ -2,16 +2,12 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"math"
 	"os"
-	"path/filepath"
-	"slices"
 
-	"placer/internal/fsx"
 	"placer/placer/methods"
 	"placer/placer/policy/sequential"
 	"placer/placer/problem"
@@ -41,45 +37,21 @@ func ppoTasksCommand() command {
 	return command{"ppo-tasks", "fine-tune through the network and search, all tasks, on the rows of results.csv, into " + ppoTasksFile + " and " + ppoTasksTable, func(f *flag.FlagSet) func([]string) error {
 		out, only, seeds := outFlag(f), rowsFlag(f), f.Int("seeds", 1, "seeds of each row")
 		return judged(func(policies map[string]*sequential.Policy) error {
-			return judgePPOTasks(policies, "experiments/transfer", *out, *only, *seeds)
+			return judgeSeeds(policies, "experiments/transfer", *out, ppoTasksFile, ppoTasksTable, *only, *seeds, writePPOTasks)
 		})
 	}}
 }
 
-// judgePPOTasks does for all tasks what judgePPO does for placement alone, and searches beside
-// it.
-func judgePPOTasks(policies map[string]*sequential.Policy, folder, out, only string, seeds int) error {
-	rows, err := readCSV[row](filepath.Join(folder, resultsFile))
+func (x ppoTasksSeed) of() (workload string, seed uint64) { return x.Workload, x.Seed }
+
+// tune fine-tunes through the network on r and searches it.
+func (x ppoTasksSeed) tune(r *row, policy *sequential.Policy, seed uint64) (ppoTasksSeed, error) {
+	run, err := r.tuneByPPO(policy, plan.AllTasks, seed, nil)
 	if err != nil {
-		return err
+		return x, err
 	}
-	path := filepath.Join(out, ppoTasksFile)
-	all, err := readCSV[ppoTasksSeed](path)
-	if err != nil {
-		return err
-	}
-	has := func(workload string, seed uint64) bool {
-		return slices.ContainsFunc(all, func(x ppoTasksSeed) bool { return x.Workload == workload && x.Seed == seed })
-	}
-	err = eachSeed(rows, policies, only, seeds, has, func(r *row, policy *sequential.Policy, seed uint64) error {
-		run, err := r.tuneByPPO(policy, plan.AllTasks, seed, nil)
-		if err != nil {
-			return err
-		}
-		x := ppoTasksSeed{Workload: r.Workload, Seed: seed, Step: run.step, Took: run.took, Evaluations: run.evaluations, First: run.first}
-		if err := x.search(r); err != nil {
-			return err
-		}
-		all = append(all, x)
-		return writeCSV(path, all)
-	})
-	if err != nil {
-		return err
-	}
-	if len(all) == 0 {
-		return errors.New("no row was judged")
-	}
-	return fsx.WriteFile(filepath.Join(out, ppoTasksTable), func(w io.Writer) error { return writePPOTasks(w, rows, all) })
+	x = ppoTasksSeed{Workload: r.Workload, Seed: seed, Step: run.step, Took: run.took, Evaluations: run.evaluations, First: run.first}
+	return x, x.search(r)
 }
 
 // search searches r from nothing that is pretrained, in as much processor time as fine-tuning
