@@ -38,7 +38,7 @@ func ppoCommand() command {
 	return command{"ppo", "fine-tune through the network, on the rows of results.csv, into ppo.csv and ppo.md", func(f *flag.FlagSet) func([]string) error {
 		out, only, seeds := outFlag(f), rowsFlag(f), f.Int("seeds", 1, "seeds of fine-tuning")
 		return judged(func(policies map[string]*sequential.Policy) error {
-			return judgeSeeds(policies, "experiments/transfer", *out, ppoFile, ppoTable, *only, *seeds, writePPO)
+			return runs[ppoSeed]{ppoFile, ppoTable, writePPO}.judge(policies, *out, *only, *seeds)
 		})
 	}}
 }
@@ -63,14 +63,20 @@ type seeded[T any] interface {
 	tune(r *row, policy *sequential.Policy, seed uint64) (T, error)
 }
 
-// judgeSeeds makes a run on each row that is asked for, of those that results.csv in folder has, by the policy
-// that has not seen it, under each seed that the file in out lacks, and writes a table of all.
-func judgeSeeds[T seeded[T]](policies map[string]*sequential.Policy, folder, out, file, table, only string, seeds int, write func(w io.Writer, rows []row, all []T) error) error {
-	rows, err := readCSV[row](filepath.Join(folder, resultsFile))
+// runs are those of a file, and the table that is written of them.
+type runs[T seeded[T]] struct {
+	file, table string
+	write       func(w io.Writer, rows []row, all []T) error
+}
+
+// judge makes a run on each row that is asked for, of those that results.csv has, by the policy that has not
+// seen it, under each seed that the file in out lacks, and writes the table of all.
+func (f runs[T]) judge(policies map[string]*sequential.Policy, out, only string, seeds int) error {
+	rows, err := readCSV[row](filepath.Join("experiments/transfer", resultsFile))
 	if err != nil {
 		return err
 	}
-	path := filepath.Join(out, file)
+	path := filepath.Join(out, f.file)
 	all, err := readCSV[T](path)
 	if err != nil {
 		return err
@@ -102,7 +108,7 @@ func judgeSeeds[T seeded[T]](policies map[string]*sequential.Policy, folder, out
 	if len(all) == 0 {
 		return errors.New("no row was judged")
 	}
-	return fsx.WriteFile(filepath.Join(out, table), func(w io.Writer) error { return write(w, rows, all) })
+	return fsx.WriteFile(filepath.Join(out, f.table), func(w io.Writer) error { return f.write(w, rows, all) })
 }
 
 // ppoRun is what a run of fine-tuned-ppo in 49 steps came to.

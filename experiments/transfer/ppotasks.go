@@ -37,7 +37,7 @@ func ppoTasksCommand() command {
 	return command{"ppo-tasks", "fine-tune through the network and search, all tasks, on the rows of results.csv, into " + ppoTasksFile + " and " + ppoTasksTable, func(f *flag.FlagSet) func([]string) error {
 		out, only, seeds := outFlag(f), rowsFlag(f), f.Int("seeds", 1, "seeds of each row")
 		return judged(func(policies map[string]*sequential.Policy) error {
-			return judgeSeeds(policies, "experiments/transfer", *out, ppoTasksFile, ppoTasksTable, *only, *seeds, writePPOTasks)
+			return runs[ppoTasksSeed]{ppoTasksFile, ppoTasksTable, writePPOTasks}.judge(policies, *out, *only, *seeds)
 		})
 	}}
 }
