@@ -101,7 +101,7 @@ func (f *servingFlags) check(cmd *cobra.Command) error {
 	case f.workers < 1:
 		return usagef("--workers %d: want at least 1", f.workers)
 	case f.disaggregated && f.answer == 1:
-		return usagef("--disaggregated: answers of one token need no decoding")
+		return usagef("--disaggregated: %v", serving.ErrNotApart)
 	}
 	if _, err := f.launcher(); err != nil {
 		return err
