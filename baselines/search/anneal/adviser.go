@@ -7,8 +7,8 @@ import (
 	"placer/plan"
 )
 
-// adviser chooses the moves of a replica by a guide. Letters: U decisions, D devices,
-// F move features, M moves drawn.
+// adviser chooses the moves of a replica, by a guide or by chance. Letters: U decisions,
+// D devices, F move features, M moves drawn.
 type adviser struct {
 	w     *replica
 	guide Guide        // nil: the first move drawn is made
@@ -79,7 +79,11 @@ func (a *adviser) choose(temperature float64, run int) int {
 	}
 	copy(a.was, w.now)
 	a.moves, a.changes = a.moves[:0], a.changes[:0]
-	for tries := 0; len(a.moves) < a.size && tries < 2*a.size; tries++ {
+	n := a.size
+	if a.guide != nil && w.rng.Float64() < byChance {
+		n = 1
+	}
+	for tries := 0; len(a.moves) < n && tries < 2*n; tries++ {
 		w.undo = w.undo[:0]
 		a.consider(w.draw(run), temperature, run)
 		w.forget()
@@ -119,9 +123,9 @@ func (a *adviser) consider(kind int, temperature float64, run int) {
 	a.moves = append(a.moves, c)
 }
 
-// pick draws the move to make.
+// pick draws the move to make; where there is one alone it is that.
 func (a *adviser) pick() int {
-	if a.guide == nil {
+	if len(a.moves) == 1 {
 		return 0
 	}
 	score := a.score[:len(a.moves)]

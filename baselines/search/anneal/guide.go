@@ -23,6 +23,10 @@ const drawn = 8
 // would be made again and again.
 const noise = 0.5
 
+// byChance is the share of moves that are the first one drawn, whatever the guide thinks:
+// those that it never wants would else never be made (docs/adr/0106-half-the-moves-by-chance.md).
+const byChance = 0.5
+
 // advised returns w with its moves chosen by the guide of r, if it has one, or told to
 // whom learns. Moves on the coarsened graph are judged in about the time that it takes to
 // look at them, to make decisions anew takes longer than to judge that, and where nothing

@@ -58,16 +58,27 @@ func walker(t *testing.T, g Guide, learn func(Judged)) (*replica, *plan.Problem)
 	return r.advised(w, &stage{}), p
 }
 
-// The move that is made is the one that the guide wants most of those drawn.
+// The move that is made is the one that the guide wants most of those drawn, or one of
+// which the guide is not asked.
 func TestGuideChooses(t *testing.T) {
 	g := &column{features: NumMoveFeatures, scale: 1e4, index: position(t, MoveFeatureNames(), "work")}
 	var told []float64
-	w, _ := walker(t, g, func(j Judged) { told = append(told, float64(j.Features[g.index])) })
-	for range 500 {
+	var w *replica
+	judged := 0
+	w, _ = walker(t, g, func(j Judged) {
+		judged++
+		if len(w.adviser.moves) > 1 {
+			told = append(told, float64(j.Features[g.index]))
+		}
+	})
+	for range 1000 {
 		w.step(0.01, 4)
 	}
-	if len(told) < 300 || len(told) != len(g.most) {
-		t.Fatalf("%d moves judged, %d ranked", len(told), len(g.most))
+	if share := 1 - float64(len(told))/float64(judged); judged < 300 || math.Abs(share-byChance) > 0.1 {
+		t.Errorf("%d moves judged, a share of %.2f by chance, want %g", judged, share, byChance)
+	}
+	if len(told) != len(g.most) {
+		t.Fatalf("%d moves chosen, %d times asked", len(told), len(g.most))
 	}
 	for k := range told {
 		if told[k] != g.most[k] {
