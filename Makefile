@@ -253,10 +253,10 @@ repro-scale: ## search graphs from 10,000 to a million ops (SIZES="10k 1M", SECO
 repro-guided: ## annealing by chance and under a network of moves that did not see the family, within equal processor time (SECONDS_OF="1,5", SEEDS=6, ROWS="gnmt8,trfxl8" for some, JOBS=2 for two pairs at once on two cores, TASKS=place,schedule,fuse, DRAWN=10, SEARCH=portfolio), into experiments/guided; goes on where it was stopped; 3 minutes a seed on one free core
 	GO="$(GO)" RUNS="$(RUNS)" TASKS="$(TASKS)" SECONDS_OF="$(SECONDS_OF)" SEEDS="$(SEEDS)" ROWS="$(ROWS)" DRAWN="$(DRAWN)" SEARCH="$(SEARCH)" JOBS="$(JOBS)" experiments/guided/run.sh
 
-repro-transfer: ## pretrain six policies, each without a family, and judge the 14 rows (STEPS=5000 or HOURS each; 2 to 5 minutes a policy on one free core, then about 12 for the rows) into experiments/transfer
-	STEPS=$(STEPS) HOURS=$(HOURS) ./experiments/transfer/run.sh
+repro-transfer: ## pretrain six policies, each without a family, and judge the 14 rows (STEPS=5000 or HOURS each, TUNE_SEEDS=3; 4 minutes a policy on one free core, then four for the rows as they are and about 20 a seed of fine-tuning) into experiments/transfer
+	STEPS=$(STEPS) HOURS=$(HOURS) TUNE_SEEDS=$(TUNE_SEEDS) ./experiments/transfer/run.sh
 
-.PHONY: repro-transfer-encoder repro-transfer-unguided
+.PHONY: repro-transfer-without-encoder repro-transfer-unguided
 .PHONY: repro-untrained
 repro-untrained: ## fine-tuning that begins with an untrained network beside the recorded one, SEEDS of each row (ROWS="rnnlm2,gnmt2" for some), into experiments/transfer; goes on where it was stopped; 20 CPU minutes a seed
 	$(GO) run ./experiments/transfer untrained -seeds $(or $(SEEDS),1) -rows "$(ROWS)"
@@ -291,8 +291,8 @@ repro-transfer-tasks: ## all three tasks zero-shot on the cases of GO's figure 6
 repro-transfer-unguided: ## pretrain six policies that read no rule of thumb, each without a family, and judge the 14 rows zero-shot beside an untrained network of the same inputs (SEEDS="1 2 3"; two to four minutes of one core a policy, then about four for the rows), into experiments/transfer/unguided; goes on where it was stopped
 	SEEDS="$(SEEDS)" ./experiments/transfer/unguided/run.sh
 
-repro-transfer-encoder: ## pretrain six policies with an encoder, each without a family, and judge them zero-shot, all three tasks too (5 minutes a policy on one free core), into experiments/transfer/encoder
-	WIDTH=$(WIDTH) STEPS=$(STEPS) ./experiments/transfer/encoder/run.sh
+repro-transfer-without-encoder: ## the same as repro-transfer without GraphSAGE and attention before the decoder (two minutes a policy), into experiments/transfer/without-encoder
+	OUT=experiments/transfer/without-encoder ENCODER=0 STEPS=$(STEPS) HOURS=$(HOURS) TUNE_SEEDS=$(TUNE_SEEDS) ./experiments/transfer/run.sh
 
 repro-ablation: NO_FREE_LOGITS = no curriculum;no free logits;no free logits, no recurrence;no free logits, no modulation;no free logits, no attention;no free logits, no identity;no free logits, T = 2
 repro-ablation: ## train the policy with one part left out at a time again, six seeds each

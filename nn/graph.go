@@ -113,10 +113,13 @@ type Objective interface {
 
 // Compile ends the building of the graph. outputs are the matrices that Output
 // returns. With train, the backward pass is derived for objectives over them;
-// without, only Run(nil) is allowed and less memory is used. After Compile the
-// graph must not be added to.
+// without, only Run(nil) is allowed, less memory is used, and what no output
+// depends on is left out. After Compile the graph must not be added to.
 func (g *Graph) Compile(train bool, outputs ...*Node) (err error) {
 	g.outputs, g.trains = outputs, train
+	if !train {
+		g.prune()
+	}
 	if d := g.context.device; d != nil {
 		p, err := g.program(train)
 		if err != nil {
@@ -128,6 +131,23 @@ func (g *Graph) Compile(train bool, outputs ...*Node) (err error) {
 	g.context.training = train
 	g.engine, err = compile(g)
 	return err
+}
+
+// prune leaves out the operations and the nodes that no output depends on.
+func (g *Graph) prune() {
+	needed := map[*Node]bool{}
+	for _, x := range g.outputs {
+		needed[x] = true
+	}
+	for _, o := range slices.Backward(g.ops) {
+		if needed[o.out] {
+			for _, x := range o.in {
+				needed[x] = true
+			}
+		}
+	}
+	g.ops = slices.DeleteFunc(g.ops, func(o recorded) bool { return !needed[o.out] })
+	g.all = slices.DeleteFunc(g.all, func(x *Node) bool { return !needed[x] })
 }
 
 // Trains reports whether the graph was compiled with a backward pass.

@@ -52,6 +52,31 @@ func TestEqualInputsStayApart(t *testing.T) {
 	}
 }
 
+// refuses is a kernel that nobody may run.
+type refuses struct{ Kernel }
+
+func (refuses) Forward(*Context, []Mat, Mat) { panic("it ran") }
+
+// TestWhatNoOutputReads does not run where there is no backward pass.
+func TestWhatNoOutputReads(t *testing.T) {
+	ps := NewParams()
+	w, b := ps.Constant("w", 2, 1, 1), ps.Constant("b", 0, 1)
+	g := NewGraph(goBackend(t, 1))
+	x := g.Input("x", 1, 1)
+	y := g.Linear(Identity, []*Node{x}, []*Param{w}, b)
+	g.Apply("refuses", refuses{}, 1, 1, g.Linear(Identity, []*Node{y}, []*Param{w}, b))
+	if err := g.Compile(false, y); err != nil {
+		t.Fatal(err)
+	}
+	g.SetInput(x, Mat{1, 1, []float32{3}})
+	if _, err := g.Run(nil); err != nil {
+		t.Fatal(err)
+	}
+	if got := g.Output(0).V[0]; got != 6 {
+		t.Errorf("output %g, want 6", got)
+	}
+}
+
 // linearGraph returns a graph of three rows through one weight matrix, [2,1], and a bias.
 func linearGraph(t *testing.T) (g *Graph, w, b *Param) {
 	t.Helper()

@@ -153,7 +153,7 @@ func recorded(t *testing.T) []stated {
 	budgets := searchBudgets(t)
 	_, twoPolicy := meansOf(t, "../table2")
 	rows := fmt.Sprint(strings.Count(strings.TrimSpace(read(t, "../table2/rows.tsv")), "\n") + 1)
-	untrained := regexp.MustCompile(`geometric mean of (\d+) \| \| \| (\S+) \| (\S+) \|`).FindStringSubmatch(read(t, "../transfer/untrained.md"))
+	untrained := regexp.MustCompile(`geometric mean of (\d+) \| \| \| (\S+) \| (\S+) \|`).FindStringSubmatch(read(t, "../transfer/without-encoder/untrained.md"))
 	wins, runs := winsOverHDP(t)
 	regal := regalOver(t)
 	paper := regexp.MustCompile(`(?m)^\| REGAL \| [\d.]+% \(([\d.]+)\)`).FindStringSubmatch(read(t, "../regal/README.md"))
@@ -295,7 +295,7 @@ func tooShort(t *testing.T) []string {
 // whole seconds from ten on.
 func rangeOf(t *testing.T, column string) []string {
 	lo, hi := math.Inf(1), 0.0
-	for _, row := range transferRows(t) {
+	for _, row := range transferRows(t, "../transfer") {
 		v := mustParse(t, row[column])
 		lo, hi = min(lo, v), max(hi, v)
 	}

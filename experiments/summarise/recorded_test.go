@@ -178,23 +178,26 @@ func figure6(t *testing.T) (x struct{ standard, single, pair shares }) {
 	return x
 }
 
-// transfers returns what policies that never saw a row's family save on it, on how
-// many rows fine-tuning is as good as a policy from scratch within a tenth of its
-// evaluations, and the largest part that it takes.
+// transfers returns what policies that never saw a row's family save on it, and, as policies
+// without an encoder were recorded, on how many rows fine-tuning is as good as a policy from
+// scratch within a tenth of its evaluations, and the largest part that it takes.
 func transfers(t *testing.T) (x struct {
 	best, direct, bestLonger, tuned, tunedLonger, untrained shares
 	soon                                                    int
 	latest                                                  float64
 }) {
-	for _, l := range transferRows(t) {
+	for _, l := range transferRows(t, "../transfer") {
 		of := func(column string) float64 { return mustParse(t, l[column]) }
-		human, five := of("human_s"), of("search_five_minutes_s")
+		human := of("human_s")
 		x.best.add(of("best_of_16_s"), human)
 		x.direct.add(of("direct_16_s"), human)
-		x.bestLonger.add(of("best_of_16_s"), five)
-		x.tuned.add(of("fine_tuned_s"), human)
-		x.tunedLonger.add(of("fine_tuned_s"), five)
+		x.bestLonger.add(of("best_of_16_s"), of("search_five_minutes_s"))
 		x.untrained.add(of("untrained_s"), human)
+	}
+	for _, l := range transferRows(t, "../transfer/without-encoder") {
+		of := func(column string) float64 { return mustParse(t, l[column]) }
+		x.tuned.add(of("fine_tuned_s"), of("human_s"))
+		x.tunedLonger.add(of("fine_tuned_s"), of("search_five_minutes_s"))
 		part := math.Inf(1)
 		if at := of("same_at"); at > 0 {
 			part = at / of("from_scratch_evaluations")
@@ -206,9 +209,9 @@ func transfers(t *testing.T) (x struct {
 	return x
 }
 
-// transferRows returns the lines of the transfer table by column.
-func transferRows(t *testing.T) (rows []map[string]string) {
-	lines, err := csv.NewReader(strings.NewReader(read(t, "../transfer/results.csv"))).ReadAll()
+// transferRows returns the lines of a folder's transfer table by column.
+func transferRows(t *testing.T, folder string) (rows []map[string]string) {
+	lines, err := csv.NewReader(strings.NewReader(read(t, folder+"/results.csv"))).ReadAll()
 	if err != nil {
 		t.Fatal(err)
 	}

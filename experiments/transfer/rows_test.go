@@ -112,7 +112,7 @@ func TestTasksThatDoNotFit(t *testing.T) {
 
 // TestTasksTable: the recorded table is what the recorded rows give.
 func TestTasksTable(t *testing.T) {
-	for _, folder := range []string{".", "encoder"} {
+	for _, folder := range []string{".", "without-encoder"} {
 		rows, err := readCSV[taskRow](filepath.Join(folder, tasksFile))
 		if err != nil {
 			t.Fatal(err)

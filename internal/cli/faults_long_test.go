@@ -41,7 +41,7 @@ func longRuns() []longRun {
 	return []longRun{
 		{"search", append(slices.Clone(searchArgs[:5]), "--workers", "1", "--evaluations", "600", "--out", "run", "-q"), []string{"search", "--resume", "run", "-q", "--workers", "1"}, "config.json", []string{"plan.json", "result.json"}},
 		{"compare", []string{"compare", "--workload", "rnnlm:layers=1,unroll=2", "--gpus", "2", "--methods", "human,heft,anneal,GO-one", "--seeds", "3", "--evaluations", "300", "--workers", "1", "--out", "run", "-q"}, []string{"compare", "--resume", "run", "-q", "--workers", "1"}, "matrix.json", []string{"trials.jsonl"}},
-		{"pretrain", []string{"pretrain", "--workloads", "rnnlm", "--imitation", "2", "--steps", "2", "--samples", "4", "--pool", "2", "--most-rows", "400", "--teacher", "20", "--every", "1", "--out", "run", "-q"}, nil, "checkpoint.safetensors", []string{"policy.safetensors"}},
+		{"pretrain", []string{"pretrain", "--workloads", "rnnlm", "--imitation", "2", "--steps", "2", "--task-steps", "2", "--samples", "4", "--pool", "2", "--most-rows", "400", "--teacher", "20", "--every", "1", "--out", "run", "-q"}, nil, "checkpoint.safetensors", []string{"policy.safetensors"}},
 		{"finetune", []string{"finetune", "--workload", "rnnlm:layers=2,unroll=3", "--gpus", "2", "--samples", "64", "--steps", "20", "--workers", "1", "--out", "run", "-q"}, nil, tuneStateFile, []string{tunedPlanFile}},
 		{"bench", []string{"bench", "regal", "--graphs", "4", "--evaluations", "200", "--no-cpsat", "--regal", "none", "--workers", "1", "--out", "run", "-q"}, nil, "run.json", []string{"graphs.jsonl"}},
 	}

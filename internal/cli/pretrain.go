@@ -77,7 +77,7 @@ func (c *console) pretrainCommand() *cobra.Command {
 	fl.IntVar(&p.Pool, "pool", p.Pool, "graphs of a family in use at a time")
 	fl.IntVar(&p.MostRows, "most-rows", p.MostRows, "largest graph, in decisions times devices")
 	fl.IntVar(&p.Policy.Hidden, "hidden", p.Policy.Hidden, "width of the network's layers")
-	fl.IntVar(&f.encoder, "encoder", 0, "width of GraphSAGE and the attention that embed the units; 0 leaves them out")
+	fl.IntVar(&f.encoder, "encoder", p.Policy.Encoder.GraphSAGE.Width, "width of GraphSAGE and the attention that embed the units; 0 leaves them out")
 	fl.StringSliceVar(&f.without, "without", nil, "parts of the encoder to leave out, separated by commas: "+strings.Join(sequential.Parts(), ", "))
 	fl.StringVar(&f.guides, "guides", "all", "rules of thumb among the inputs, and as what scores begin with: all or none")
 	fl.IntVar(&p.Judged, "judged", p.Judged, "graphs of each family on which all proposals are tried at the end; 0 leaves their order to chance")
@@ -102,10 +102,10 @@ func (f *pretrainFlags) check() ([]corpus.Problem, error) {
 	if f.out == "" {
 		return nil, usagef("name the run's folder by --out")
 	}
-	if !(f.hours >= 0) || math.IsInf(f.hours, 1) || f.teacher < 1 || f.every < 1 || f.most < 0 {
-		return nil, usagef("--hours %g and --problems %d must be finite and not negative, --teacher %d and --every %d at least 1", f.hours, f.most, f.teacher, f.every)
+	if !(f.hours >= 0) || math.IsInf(f.hours, 1) || f.teacher < 1 || f.every < 1 || f.most < 0 || f.encoder < 0 {
+		return nil, usagef("--hours %g, --problems %d and --encoder %d must be finite and not negative, --teacher %d and --every %d at least 1", f.hours, f.most, f.encoder, f.teacher, f.every)
 	}
-	if f.encoder > 0 {
+	if p.Policy.Encoder = nil; f.encoder > 0 {
 		p.Policy.Encoder = sequential.DefaultEncoder(f.encoder)
 	}
 	var err error

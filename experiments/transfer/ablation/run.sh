@@ -15,7 +15,7 @@ for seed in ${SEEDS:-1 2 3}; do
     [ -e "$run/policy.safetensors" ] && continue
     case $variant in
     whole) flags="--encoder 32" ;;
-    encoder) flags="" ;;
+    encoder) flags="--encoder 0" ;;
     guides) flags="--encoder 32 --guides none" ;;
     untrained) flags="--encoder 32" ;;
     untrained-guides) flags="--encoder 32 --guides none" ;;

@@ -26,7 +26,7 @@ for seed in ${SEEDS:-1 2 3}; do
       [ -e "$run/policy.safetensors" ] && continue
       data=(--pool $((problems / 10)) --teacher 300 --cache "${CACHE:-$runs/plans}")
       [ -z "${CORPUS:-}" ] || data=(--corpus "$CORPUS" --problems "$problems")
-      "$placer" pretrain -q --hold-out gnmt,amoebanet,inception --guides "$guides" --hidden "$width" "${data[@]}" \
+      "$placer" pretrain -q --hold-out gnmt,amoebanet,inception --encoder 0 --guides "$guides" --hidden "$width" "${data[@]}" \
         --imitation "${IMITATION:-40}" --steps "${STEPS:-400}" --judged 1 --seed "$seed" --out "$run"
     done
   done

@@ -12,7 +12,7 @@ out=experiments/transfer/unguided
 cache=${CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/placer/plans}
 for seed in ${SEEDS:-1 2 3}; do
   for family in rnnlm gnmt trfxl inception amoebanet wavenet; do
-    bin/placer pretrain -q --guides none --hold-out "$family" --hidden "${WIDTH:-64}" --steps "${STEPS:-2000}" --seed "$seed" --cache "$cache" --out "$runs/$seed/$family"
+    bin/placer pretrain -q --encoder 0 --guides none --hold-out "$family" --hidden "${WIDTH:-64}" --steps "${STEPS:-2000}" --seed "$seed" --cache "$cache" --out "$runs/$seed/$family"
   done
   mkdir -p "$out/$seed"
   go run ./experiments/transfer rows -tune 0 -seeds 1 -o "$out/$seed" "$runs/$seed"/*/policy.safetensors

@@ -62,7 +62,7 @@ type encoder struct {
 
 	mu     sync.Mutex
 	graphs nn.Cache[*encoderGraph]
-	known  map[*instance]map[string]nn.Mat
+	known  map[*instance][]nn.Mat // of the first tasks, or of all
 }
 
 // mostCompiled bounds the compiled graphs and the embeddings that are kept.
@@ -73,42 +73,51 @@ const mostCompiled = 24
 type encoderGraph struct {
 	*nn.Graph
 	units    int
+	tasks    int // the first of Tasks that it computes
 	x        *nn.Node
 	lists    *graphsage.Neighbours
 	segments []transformerxl.Segment
 }
 
 func newEncoder(c EncoderConfig, ps *nn.Params, random *rand.Rand, b *nn.Backend) *encoder {
-	return &encoder{config: c, backend: b, sage: graphsage.New(c.GraphSAGE, ps, random), decision: transformerxl.New(c.TransformerXL, ps, random), graphs: nn.Cache[*encoderGraph]{Most: mostCompiled}, known: map[*instance]map[string]nn.Mat{}}
+	return &encoder{config: c, backend: b, sage: graphsage.New(c.GraphSAGE, ps, random), decision: transformerxl.New(c.TransformerXL, ps, random), graphs: nn.Cache[*encoderGraph]{Most: mostCompiled}, known: map[*instance][]nn.Mat{}}
 }
 
 // embed returns the embedding of the units of s, [U,E]. It must not be changed.
-func (e *encoder) embed(s *instance) nn.Mat { return e.outputs(s)[transformerxl.Placement] }
+func (e *encoder) embed(s *instance) nn.Mat { return e.outputs(s, 1)[0] }
 
 // tasks returns the logits of the units of s.
 func (e *encoder) tasks(s *instance) taskLogits {
-	x, out := taskLogits{nn.NewMat(len(s.turn), scheduleLevels), nn.NewMat(len(s.turn), fusionLevels)}, e.outputs(s)
-	copy(x.schedule.V, out[transformerxl.Scheduling].V)
-	copy(x.fusion.V, out[transformerxl.Fusion].V)
+	all := e.config.TransformerXL.Tasks()
+	x, out := taskLogits{nn.NewMat(len(s.turn), scheduleLevels), nn.NewMat(len(s.turn), fusionLevels)}, e.outputs(s, len(all))
+	for i, task := range all {
+		switch task.Name {
+		case transformerxl.Scheduling:
+			copy(x.schedule.V, out[i].V)
+		case transformerxl.Fusion:
+			copy(x.fusion.V, out[i].V)
+		}
+	}
 	x.addDefaults()
 	return x
 }
 
-// outputs returns what the encoder says of each unit for each task, [U,columns].
-func (e *encoder) outputs(s *instance) map[string]nn.Mat {
+// outputs returns what the encoder says of each unit for at least the first tasks, placement
+// before the others, [U,columns] each.
+func (e *encoder) outputs(s *instance, tasks int) []nn.Mat {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if m, ok := e.known[s]; ok {
+	if m, ok := e.known[s]; ok && len(m) >= tasks {
 		return m
 	}
-	c, all := e.run(s, false, nil), map[string]nn.Mat{}
-	for i, task := range e.config.TransformerXL.Tasks() {
+	c := e.run(s, tasks, nil)
+	all := make([]nn.Mat, tasks)
+	for i := range all {
 		out := c.Output(i)
-		m := nn.NewMat(out.N, out.D)
+		all[i] = nn.NewMat(out.N, out.D)
 		for t, u := range s.turn {
-			copy(m.Row(int(u)), out.Row(t))
+			copy(all[i].Row(int(u)), out.Row(t))
 		}
-		all[task.Name] = m
 	}
 	if len(e.known) >= mostCompiled {
 		clear(e.known)
@@ -126,15 +135,15 @@ func (e *encoder) backward(s *instance, gradients map[string]nn.Mat) {
 	for _, task := range e.config.TransformerXL.Tasks() {
 		o.gradients = append(o.gradients, gradients[task.Name])
 	}
-	e.run(s, true, o)
+	e.run(s, len(o.gradients), o)
 }
 
 // changed forgets the embeddings of earlier weights.
 func (e *encoder) changed() { clear(e.known) }
 
-// run runs the encoder on s, backward too with an objective.
-func (e *encoder) run(s *instance, train bool, o nn.Objective) *encoderGraph {
-	c := e.compiled(len(s.turn), train)
+// run runs the encoder on s for the first tasks, backward too with an objective.
+func (e *encoder) run(s *instance, tasks int, o nn.Objective) *encoderGraph {
+	c := e.compiled(len(s.turn), tasks, o != nil)
 	c.lists = s.nearest()
 	c.segments = transformerxl.Segments([]int32{0, int32(len(s.turn))}, e.config.TransformerXL.Segment, e.config.TransformerXL.Memory)
 	x := nn.NewMat(len(s.turn), numUnitFeatures)
@@ -148,14 +157,14 @@ func (e *encoder) run(s *instance, train bool, o nn.Objective) *encoderGraph {
 	return c
 }
 
-// compiled returns the encoder for n units.
-func (e *encoder) compiled(n int, train bool) *encoderGraph {
-	c, err := e.graphs.Get(func(c *encoderGraph) bool { return c.units == n }, train, func() (*encoderGraph, error) {
-		c := &encoderGraph{units: n, Graph: nn.NewGraph(e.backend)}
+// compiled returns the encoder for n units and at least the first tasks.
+func (e *encoder) compiled(n, tasks int, train bool) *encoderGraph {
+	c, err := e.graphs.Get(func(c *encoderGraph) bool { return c.units == n && c.tasks >= tasks }, train, func() (*encoderGraph, error) {
+		c := &encoderGraph{units: n, tasks: tasks, Graph: nn.NewGraph(e.backend)}
 		c.x = c.Input("units", n, numUnitFeatures)
 		h := e.sage.Apply(c.Graph, c.x, &c.lists)
 		out, _ := e.decision.Apply(c.Graph, h, h, &c.segments, &c.segments)
-		return c, c.Compile(train, out...)
+		return c, c.Compile(train, out[:tasks]...)
 	})
 	if err != nil {
 		panic(fmt.Sprintf("sequential: encoder: %v", err))

@@ -54,7 +54,7 @@ func TestChoose(t *testing.T) {
 	}}
 	x.read()
 	all := []float64{1, 1, 1}
-	like := work{of: []float64{1, 1, 1, 1}, level: make([]level, 4), open: []float64{0}}
+	like := work{of: []float64{1, 1, 1, 1}, needs: make([][]int, 4)}
 	if got, want := choose(x.logs, all, like, 4), []int{0, 2, 1}; !slices.Equal(got, want) {
 		t.Errorf("chose %v, want %v", got, want)
 	}
@@ -83,7 +83,7 @@ func TestTrialsNear(t *testing.T) {
 	}
 	x.Width = 1
 	x.read()
-	like := work{of: slices.Repeat([]float64{1}, len(proposals())), level: make([]level, len(proposals())), open: []float64{0}}
+	like := work{of: slices.Repeat([]float64{1}, len(proposals())), needs: make([][]int, len(proposals()))}
 	x.Cuts, x.works = make([]float64, 2*kinds), slices.Repeat([]work{like}, 2*kinds)
 	w := x.weights(at(0), nil)
 	if w[0] <= w[1] || w[1] <= w[2] {

@@ -14,7 +14,7 @@ func TestFollowIsThePriorsChoice(t *testing.T) {
 	for _, g := range heuristics() {
 		g.learned = 0
 		e, r := newRollouts(p.net, s), rand.New(rand.NewPCG(7, 7))
-		e.begin([]heuristic{g})
+		e.begin([]heuristic{g}, true)
 		x, ok := e.states[0], make([]bool, s.d)
 		for pass := range 2 {
 			for _, st := range s.steps {

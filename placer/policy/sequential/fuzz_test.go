@@ -30,7 +30,7 @@ func FuzzRead(f *testing.F) {
 // taken up or refused by a run.
 func FuzzReadCheckpoint(f *testing.F) {
 	c := DefaultPretrain()
-	c.Families, c.Policy.Hidden = []string{"rnnlm"}, 2
+	c.Families, c.Policy = []string{"rnnlm"}, Config{Hidden: 2}
 	t, err := newPretraining(c, nil)
 	if err != nil {
 		f.Fatal(err)

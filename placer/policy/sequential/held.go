@@ -17,13 +17,13 @@ func (k keyRows) rows(lo, hi int) []float32 {
 // summed by their share of a device's mean load.
 type heldKeys struct {
 	pass *pass
-	keys keyRows // [K*D,A]; nil without encoder
+	keys keyRows // [K*D,A]; nil without encoder, or where nobody asks for them
 }
 
-// reset empties all devices of k rollouts.
-func (h *heldKeys) reset(f *pass, k int) {
+// reset empties all devices of k rollouts; they have no keys where none are asked for.
+func (h *heldKeys) reset(f *pass, k int, asked bool) {
 	h.pass = f
-	if f.n.encoder == nil {
+	if f.n.encoder == nil || !asked {
 		h.keys = nil
 		return
 	}
@@ -51,7 +51,7 @@ func (e *rollouts) recordedKeys() keyRows {
 		return nil
 	}
 	var held heldKeys
-	held.reset(e.pass, e.k)
+	held.reset(e.pass, e.k, true)
 	for k, x := range e.states[:e.k] {
 		for u := range x.previous {
 			if x.refining {
@@ -74,9 +74,6 @@ func (e *rollouts) recordedKeys() keyRows {
 // is on its device from its decision on, and before it, while a placement is refined,
 // on that of the placement before.
 func (e *rollouts) keysBackward(gradient keyRows) {
-	if gradient == nil {
-		return
-	}
 	width := e.d * affinityWidth
 	later := make([]float32, e.k*width) // of the decisions after the present one
 	total := make([]float32, e.k*width)

@@ -177,6 +177,8 @@ func (e *rollouts) backpropagate(loss func(r int, scores []float32, ok []bool, g
 		}
 		e.pass.backward(e.of[lo:hi], y, keys, grad[:(hi-lo)*e.d])
 	}
-	e.keysBackward(keys)
+	if e.pass.learnsEmbedding() {
+		e.keysBackward(keys)
+	}
 	e.pass.encodeBackward()
 }

@@ -81,6 +81,7 @@ type pass struct {
 	scores         []float32
 	dh, dm, dq, dp nn.Mat
 	dEmbedding     nn.Mat // [U,E]
+	fixedEncoder   bool   // the encoder keeps its weights: no gradient flows into it
 }
 
 // grow returns m with n rows of d columns, its elements undefined.
@@ -194,7 +195,9 @@ func (f *pass) backward(unit []int32, y, keys, grad []float32) {
 		vec.Axpy(n.linear.Grad, row, g)
 		if n.encoder != nil {
 			u, held := unit[i/f.devices], keysOf(keys, i)
-			vec.Axpy(f.dEmbedding.Row(int(u))[:affinityWidth], held, g*affinityScale)
+			if !f.fixedEncoder {
+				vec.Axpy(f.dEmbedding.Row(int(u))[:affinityWidth], held, g*affinityScale)
+			}
 			copy(held, f.query(u))
 			vec.Scale(held, g*affinityScale)
 		}
@@ -224,11 +227,14 @@ func (f *pass) backward(unit []int32, y, keys, grad []float32) {
 	n.back(nn.Mat{N: rows, D: numDeviceFeatures, V: y}, f.dh, n.wy, nn.Mat{})
 }
 
+// learnsEmbedding reports whether an encoder takes a gradient.
+func (f *pass) learnsEmbedding() bool { return f.n.encoder != nil && !f.fixedEncoder }
+
 // startBackward clears what encodeBackward will take.
 func (f *pass) startBackward() {
 	f.dq = grow(f.dq, f.q.N, f.q.D)
 	clear(f.dq.V)
-	if f.n.encoder != nil {
+	if f.learnsEmbedding() {
 		f.dEmbedding = grow(f.dEmbedding, f.q.N, embeddingWidth)
 		clear(f.dEmbedding.V)
 	}
@@ -238,8 +244,10 @@ func (f *pass) startBackward() {
 func (f *pass) encodeBackward() {
 	n := f.n
 	if n.encoder != nil {
-		n.backend.Gemm(false, true, f.dq.N, embeddingWidth, n.hidden, f.dq.V, n.hidden, n.we.Value, n.hidden, 1, f.dEmbedding.V, embeddingWidth)
 		n.back(f.embedding, f.dq, n.we, nn.Mat{})
+	}
+	if f.learnsEmbedding() {
+		n.backend.Gemm(false, true, f.dq.N, embeddingWidth, n.hidden, f.dq.V, n.hidden, n.we.Value, n.hidden, 1, f.dEmbedding.V, embeddingWidth)
 		n.encoder.backward(f.s, map[string]nn.Mat{transformerxl.Placement: f.dEmbedding})
 	}
 	for i := range f.dq.N {

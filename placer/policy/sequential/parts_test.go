@@ -44,7 +44,7 @@ func TestWithout(t *testing.T) {
 	for _, bad := range []struct {
 		c    Config
 		part string
-	}{{c, "nonsense"}, {DefaultConfig(), "attention"}} {
+	}{{c, "nonsense"}, {Config{Hidden: 16}, "attention"}} {
 		if _, err := bad.c.Without([]string{bad.part}); err == nil || !strings.Contains(err.Error(), bad.part) {
 			t.Errorf("%s: error %v does not name it", bad.part, err)
 		}

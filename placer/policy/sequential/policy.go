@@ -32,9 +32,9 @@ type Config struct {
 	Unguided bool `json:"unguided,omitempty"`
 }
 
-// DefaultConfig returns width 16. Wider networks learn their training graphs by
-// heart.
-func DefaultConfig() Config { return Config{Hidden: 16} }
+// DefaultConfig returns width 16, behind an encoder of width 32. Wider decoders learn
+// their training graphs by heart.
+func DefaultConfig() Config { return Config{Hidden: 16, Encoder: DefaultEncoder(32)} }
 
 // Validate reports the first fault.
 func (c Config) Validate() error {

@@ -11,7 +11,8 @@ import (
 
 // ppoLearner learns by PPO through the network and a residual embedding of each unit:
 // a column per device and one per tied feature, which the decoder adds to a device's
-// score as it is (logits). A step's placements give PPO's clipped objective; the elite
+// score as it is (logits). An encoder keeps its weights, and what it says of a unit is the
+// same throughout: fine-tuned with the rest it ends in longer steps (adr/0107). A step's placements give PPO's clipped objective; the elite
 // gives self-imitation (Oh and others, ICML 2018), the likelihood of what was better than
 // the step expected. One gradient, of the scores, moves both.
 //
@@ -30,7 +31,7 @@ type ppoLearner struct {
 
 // newPPOLearner returns one of p, which learns.
 func newPPOLearner(p *Policy, c PPOConfig) *ppoLearner {
-	return &ppoLearner{config: c, net: p.net, adam: nn.NewAdam(nn.DefaultAdam()), rollouts: &rollouts{pass: &pass{n: p.net}, withFeatures: true}}
+	return &ppoLearner{config: c, net: p.net, adam: nn.NewAdam(nn.DefaultAdam()), rollouts: &rollouts{pass: &pass{n: p.net, fixedEncoder: true}, withFeatures: true}}
 }
 
 // mostRows bounds the decisions times devices that are learned from at once: 400 MB of
@@ -72,7 +73,6 @@ func (x *ppoLearner) fit(ctx context.Context, r *tuning, sampled []*elite, steps
 		if _, err := x.adam.Step(x.net.params, c.NetworkRate); err != nil {
 			return err
 		}
-		x.net.changed()
 	}
 	for _, w := range r.workers {
 		w.rollouts.on(l.s)

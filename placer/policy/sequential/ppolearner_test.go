@@ -11,7 +11,13 @@ import (
 // policy, its elite and as many samples.
 func ppoCase(t *testing.T) (*tuning, *ppoLearner, []*elite) {
 	t.Helper()
-	r := begun(t, small)
+	return ppoCaseBy(t, policy(t, 16))
+}
+
+// ppoCaseBy is ppoCase for a policy.
+func ppoCaseBy(t *testing.T, by *Policy) (*tuning, *ppoLearner, []*elite) {
+	t.Helper()
+	r := begunBy(t, by, small)
 	x := newPPOLearner(r.Policy, DefaultPPO())
 	r.learner = x
 	must(t, r.startLevel(t.Context(), 0))
@@ -92,6 +98,22 @@ func TestPPOMovesBoth(t *testing.T) {
 	}
 	if slices.Equal(free, r.logits.free) {
 		t.Error("the embeddings are as before")
+	}
+}
+
+// TestPPOKeepsTheEncoder: what the encoder says of units stays, what the decoder makes of it
+// is learned.
+func TestPPOKeepsTheEncoder(t *testing.T) {
+	r, x, sampled := ppoCaseBy(t, encoded(t))
+	s, read := r.logits.s, slices.Clone(x.net.we.Value)
+	before := x.net.encoder.embed(s).Clone()
+	must(t, x.fit(t.Context(), r, sampled, r.pace.fits))
+	x.net.changed()
+	if after := x.net.encoder.embed(s); !slices.Equal(before.V, after.V) {
+		t.Error("the encoder learns")
+	}
+	if slices.Equal(read, x.net.we.Value) {
+		t.Error("the decoder does not")
 	}
 }
 

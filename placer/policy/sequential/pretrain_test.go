@@ -15,7 +15,7 @@ import (
 func quick() PretrainConfig {
 	c := DefaultPretrain()
 	c.Families, c.Imitation, c.Batch, c.Steps, c.Samples, c.Pool, c.Renew, c.MostRows = []string{"wavenet", "towers"}, 2, 1, 4, 4, 2, 1, 500
-	c.Policy.Hidden, c.Judged = 8, 1
+	c.Policy, c.Judged = Config{Hidden: 8}, 1
 	return c
 }
 

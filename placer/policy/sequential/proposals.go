@@ -174,7 +174,7 @@ func (p *Policy) proposed(f *Features, k int) (chosen []Proposal) {
 			summary = p.training.standard(f.summary())
 		}
 		weights := p.tried.weights(summary, nil)
-		for _, c := range choose(p.tried.expected(f.cut()), weights, f.work(), min(k, mostProposals)) {
+		for _, c := range choose(p.tried.expected(f.cut()), weights, p.work(f), min(k, mostProposals)) {
 			chosen = append(chosen, allProposals[c])
 		}
 	}

@@ -10,7 +10,8 @@ import (
 )
 
 // TestChooseWeighsWork: of two that gain about as much the one of less work comes first,
-// and the work of describing a level counts until one of its proposals is chosen.
+// and the work of what is made once, as the description of a level, counts until a proposal
+// that needs it is chosen.
 func TestChooseWeighsWork(t *testing.T) {
 	logs := [][]float64{{-1}, {-0.9}, {-0.3}}
 	all := []float64{1}
@@ -19,10 +20,11 @@ func TestChooseWeighsWork(t *testing.T) {
 		w    work
 		want []int
 	}{
-		{"alike", work{of: []float64{1, 1, 1}, level: []level{0, 0, 0}, open: []float64{0}}, []int{0}},
-		{"work", work{of: []float64{8, 1, 8}, level: []level{0, 0, 0}, open: []float64{0}}, []int{1, 0}},
-		{"level", work{of: []float64{1, 1, 1}, level: []level{1, 0, 0}, open: []float64{0, 7}}, []int{1, 0}},
-		{"open level", work{of: []float64{1, 9, 1}, level: []level{1, 0, 1}, open: []float64{0, 7}}, []int{0}},
+		{"alike", work{of: []float64{1, 1, 1}, needs: [][]int{nil, nil, nil}}, []int{0}},
+		{"work", work{of: []float64{8, 1, 8}, needs: [][]int{nil, nil, nil}}, []int{1, 0}},
+		{"level", work{of: []float64{1, 1, 1}, needs: [][]int{{0}, nil, nil}, once: []float64{7}}, []int{1, 0}},
+		{"open level", work{of: []float64{1, 9, 1}, needs: [][]int{{0}, nil, {0}}, once: []float64{7}}, []int{0}},
+		{"embedding too", work{of: []float64{1, 1, 1}, needs: [][]int{{0, 1}, {0}, nil}, once: []float64{2, 5}}, []int{2, 1, 0}},
 	} {
 		if got := choose(logs, all, c.w, 3); !slices.Equal(got, c.want) {
 			t.Errorf("%s: chose %v, want %v", c.name, got, c.want)
@@ -35,7 +37,7 @@ func TestChooseWeighsWork(t *testing.T) {
 func TestChooseGreedily(t *testing.T) {
 	r := stream(1, "choose", 0)
 	const graphs, columns, n = 9, 60, 12
-	logs, w, weight := make([][]float64, columns), work{of: make([]float64, columns), level: make([]level, columns), open: []float64{0, 3}}, make([]float64, graphs)
+	logs, w, weight := make([][]float64, columns), work{of: make([]float64, columns), needs: make([][]int, columns), once: []float64{3, 1}}, make([]float64, graphs)
 	for g := range weight {
 		weight[g] = r.Float64()
 	}
@@ -46,18 +48,20 @@ func TestChooseGreedily(t *testing.T) {
 		}
 	}
 	for c := range columns {
-		w.of[c], w.level[c] = 0.5+r.Float64(), level(r.IntN(2))
+		w.of[c], w.needs[c] = 0.5+r.Float64(), [][]int{nil, {0}, {0, 1}}[r.IntN(3)]
 	}
 	got := choose(logs, weight, w, n)
-	best, open := slices.Repeat([]float64{math.Log(infeasibleExpert)}, graphs), []bool{true, false}
+	best, made := slices.Repeat([]float64{math.Log(infeasibleExpert)}, graphs), []bool{false, false}
 	for k, at := range got {
 		rate := func(c int) float64 {
 			gain, cost := 0.0, w.of[c]
 			for g := range weight {
 				gain += weight[g] * max(0, best[g]-logs[c][g])
 			}
-			if !open[w.level[c]] {
-				cost += w.open[w.level[c]]
+			for _, i := range w.needs[c] {
+				if !made[i] {
+					cost += w.once[i]
+				}
 			}
 			return gain / cost
 		}
@@ -66,7 +70,9 @@ func TestChooseGreedily(t *testing.T) {
 				t.Fatalf("choice %d is %d, which gains %g for its work, %d gains %g", k, at, rate(at), c, rate(c))
 			}
 		}
-		open[w.level[at]] = true
+		for _, i := range w.needs[at] {
+			made[i] = true
+		}
 		for g := range best {
 			best[g] = min(best[g], logs[at][g])
 		}

@@ -23,6 +23,7 @@ type rollouts struct {
 	withFeatures bool // the chooser reads y beside the scores
 	priorsOnly   bool // no prior has learning beside it and nobody reads y: the network is not asked
 	recording    bool // the present pass is kept for learning
+	encoded      bool // pass has the units, under the network's present weights
 
 	// stopped says that no more is wanted: roll and each then end before they are done.
 	// What is recorded is then not to be used; the passes that were made are. It is nil where
@@ -35,7 +36,7 @@ func (e *rollouts) on(s *instance) {
 	if e.instance != s {
 		e.instance, e.states = s, nil
 	}
-	e.pass.encode(s)
+	e.encoded = false
 }
 
 // newRollouts returns rollouts of s under n.
@@ -64,7 +65,7 @@ type rolling struct {
 // roll places the instance once per prior, side by side, and refines each placement. It
 // returns where each got, and nothing where it was stopped in the first pass.
 func (e *rollouts) roll(priors []heuristic, how rolling) []*state {
-	e.begin(priors)
+	e.begin(priors, how.record)
 	var made []*state
 	for left := how.refinements; ; left-- {
 		e.recording = how.record && left == 0
@@ -94,8 +95,9 @@ func (e *rollouts) greedy(priors []heuristic) []*state {
 	return e.roll(priors, rolling{choose: sampler(make([]float32, len(priors)), nil, e.d), refinements: passes - 1, untilUnchanged: true})
 }
 
-// begin resets a state for each prior.
-func (e *rollouts) begin(priors []heuristic) {
+// begin resets a state for each prior, and encodes the units if the network is asked, or what
+// is made recorded.
+func (e *rollouts) begin(priors []heuristic, record bool) {
 	e.k, e.priorsOnly = len(priors), !e.withFeatures
 	for len(e.states) < e.k {
 		e.states = append(e.states, newState(e.instance))
@@ -104,7 +106,12 @@ func (e *rollouts) begin(priors []heuristic) {
 		x.reset(priors[i])
 		e.priorsOnly = e.priorsOnly && priors[i].learned == 0
 	}
-	e.held.reset(e.pass, e.k)
+	asked := !e.priorsOnly || record
+	if asked && !e.encoded {
+		e.pass.encode(e.instance)
+		e.encoded = true
+	}
+	e.held.reset(e.pass, e.k, asked)
 }
 
 // decideAll goes through the steps of the instance in every rollout.

@@ -90,8 +90,8 @@ func (t *trials) weights(summary []float32, without func(family string) bool) []
 var widths = []float64{0, 2, 1, 0.5, 0.25}
 
 // fit chooses the width by leaving out one family after another: that by which the best
-// of DefaultSamples proposals, chosen on the other families, is shortest in the geometric
-// mean.
+// of the first proposals, chosen on the other families, is shortest in the geometric mean
+// over graphs and over any number of proposals up to DefaultSamples.
 func (t *trials) fit() {
 	least, best := math.Inf(1), 0.0
 	for _, width := range widths {
@@ -99,11 +99,13 @@ func (t *trials) fit() {
 		sum := 0.0
 		for g := range t.Graphs {
 			w := t.weights(t.Graphs[g], func(family string) bool { return family == t.Families[g] })
-			shortest := math.Inf(1)
-			for _, c := range choose(t.expected(t.Cuts[g]), w, t.works[g], DefaultSamples) {
-				shortest = min(shortest, float64(t.Times[g][c]))
+			chosen, shortest := choose(t.expected(t.Cuts[g]), w, t.works[g], DefaultSamples), math.Inf(1)
+			for k := range DefaultSamples {
+				if k < len(chosen) {
+					shortest = min(shortest, float64(t.Times[g][chosen[k]]))
+				}
+				sum += math.Log(shortest) / DefaultSamples
 			}
-			sum += math.Log(shortest)
 		}
 		if sum < least-1e-12 {
 			least, best = sum, width
@@ -157,7 +159,7 @@ func (t *pretraining) try(ctx context.Context, p *Policy) (trials, error) {
 				row[c] = float32(math.Round(1e4*relative(y.Score, w.instance(y.level), x.expert)) / 1e4)
 			}
 			out.Families, out.Graphs, out.Times = append(out.Families, f.Name), append(out.Graphs, p.training.standard(w.summary())), append(out.Times, row)
-			out.Cuts, out.works = append(out.Cuts, math.Round(1e4*w.cut())/1e4), append(out.works, w.work())
+			out.Cuts, out.works = append(out.Cuts, math.Round(1e4*w.cut())/1e4), append(out.works, p.work(w))
 		}
 	}
 	out.read()

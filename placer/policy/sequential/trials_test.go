@@ -23,7 +23,7 @@ func TestUntellingTrials(t *testing.T) {
 	if w[0] != 0 || w[1] != 1 {
 		t.Errorf("weights are %v, want 0 of the graph on which nothing fits and 1 of the next", w)
 	}
-	if got := choose(x.logs, w, work{of: []float64{1, 1}, level: []level{0, 0}, open: []float64{0}}, 2); len(got) == 0 || got[0] != 1 {
+	if got := choose(x.logs, w, work{of: []float64{1, 1}, needs: [][]int{nil, nil}}, 2); len(got) == 0 || got[0] != 1 {
 		t.Errorf("proposals %v come first, want 1", got)
 	}
 }

@@ -10,6 +10,12 @@ import (
 // begun returns a quick tuning of c at its beginning.
 func begun(t *testing.T, c Case) *tuning {
 	t.Helper()
+	return begunBy(t, policy(t, 16), c)
+}
+
+// begunBy is begun for a policy.
+func begunBy(t *testing.T, by *Policy, c Case) *tuning {
+	t.Helper()
 	p, err := c.Problem()
 	if err != nil {
 		t.Fatal(err)
@@ -18,7 +24,7 @@ func begun(t *testing.T, c Case) *tuning {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := Tuner{Policy: policy(t, 16), Config: quickTune()}.begin(context.Background(), w, crossEntropy{})
+	r, err := Tuner{Policy: by, Config: quickTune()}.begin(context.Background(), w, crossEntropy{})
 	if err != nil {
 		t.Fatal(err)
 	}
