@@ -30,7 +30,8 @@ func Read(file string, m *hw.Machine, o problem.Options) (*problem.Problem, erro
 func Place(ctx context.Context, p *problem.Problem, evaluations int, seed uint64) (*plan.Plan, *sim.Result, error) {
 	c := search.Default()
 	c.Budget, c.Seed, c.Fewer = plan.Budget{Evaluations: evaluations}, seed, true
-	ms := methods.ByDefault(methods.ForSearch(methods.Of(p), methods.Default()))
+	of := methods.Of(p)
+	ms := methods.ByDefault(of, methods.ForSearch(of, methods.Default()))
 	still := func() float64 { return 0 } // no budget in seconds: no clock
 	found, err := search.Search(ctx, p, ms, c, search.Host{Clock: still, CPU: still})
 	if err != nil {

@@ -28,7 +28,7 @@ func newProblem(t testing.TB, g *graph.Graph, m *hw.Machine, tasks plan.Tasks) *
 func searchByDefault(t testing.TB, p *problem.Problem, c search.Config, o methods.Options) *search.Result {
 	t.Helper()
 	still := func() float64 { return 0 }
-	r, err := search.Search(context.Background(), p, methods.ByDefault(methods.ForSearch(methods.Of(p), o)), c, search.Host{Clock: still, CPU: still})
+	r, err := search.Search(context.Background(), p, methods.ByDefault(methods.Of(p), methods.ForSearch(methods.Of(p), o)), c, search.Host{Clock: still, CPU: still})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,5 +24,5 @@ cp "$runs/results/results.csv" "$runs/results/tuned.csv" "$runs/results/table.md
 [ "$out" = "$home" ] || exit 0
 # The built-in policy sees all families; its card says what the same training came
 # to where one was held out.
-bin/placer pretrain -q --steps "${STEPS:-5000}" --hours "${HOURS:-0}" --cache "$cache" --out "$runs/all"
+bin/placer pretrain -q --encoder "${ENCODER:-32}" --steps "${STEPS:-5000}" --hours "${HOURS:-0}" --cache "$cache" --out "$runs/all"
 go run ./experiments/transfer card "$runs/all/policy.safetensors"

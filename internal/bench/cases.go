@@ -329,7 +329,8 @@ func (x *Cases) whole(e *caseEntry) (*problem.Problem, error) {
 
 // search runs all of placer search on p on one core, baselines included.
 func (x *Cases) search(ctx context.Context, p *problem.Problem, seed uint64, clock func() float64, r *compare.Recorder) (*plan.Outcome, error) {
-	all := methods.ByDefault(methods.ForSearch(methods.Of(p), methods.Default()))
+	of := methods.Of(p)
+	all := methods.ByDefault(of, methods.ForSearch(of, methods.Default()))
 	s := search.Default()
 	s.Budget, s.Seed, s.Workers = x.m.Budget(), seed, 1
 	own := *p

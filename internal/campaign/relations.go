@@ -78,7 +78,7 @@ func (c *Case) relabelled(found *search.Result, tried map[string]int) (faults []
 // moreBudget searches with the rules and the portfolio, once with c's budget and once
 // with twice as much, which must not end behind.
 func (c *Case) moreBudget(ctx context.Context, p *problem.Problem) (faults []string, err error) {
-	chosen := methods.ByDefault(methods.ForSearch(c.problem(), methods.Options{Level: methods.Default().Level, Workers: 1}))
+	chosen := methods.ByDefault(c.problem(), methods.ForSearch(c.problem(), methods.Options{Level: methods.Default().Level, Workers: 1}))
 	var before plan.Score
 	for k, n := range []int{c.Evaluations, 2 * c.Evaluations} {
 		r, err := c.searchBy(ctx, p, chosen, search.Config{Budget: plan.Budget{Evaluations: n}, Workers: 1})

@@ -190,15 +190,15 @@ func (s *searchRun) assemble(c *console, l loaded, m *hw.Machine, f *searchFlags
 	if err != nil {
 		return err
 	}
-	all := methods.ForSearch(methods.Problem{Objective: how.Objective, Tasks: how.Tasks, Uncontended: contention == sim.Uncontended, Unlayered: !l.Layered(), Machine: m, Ops: l.NumOps(), FromScratch: k.FromScratch},
-		methods.Options{Level: s.level, Workers: f.Workers, Walkers: k.Walkers, NetworkDevice: device})
+	of := methods.Problem{Objective: how.Objective, Tasks: how.Tasks, Uncontended: contention == sim.Uncontended, Unlayered: !l.Layered(), Machine: m, Ops: l.NumOps(), FromScratch: k.FromScratch}
+	all := methods.ForSearch(of, methods.Options{Level: s.level, Workers: f.Workers, Walkers: k.Walkers, NetworkDevice: device})
 	if len(s.given) > 0 {
 		all = append([]search.Method{methods.Given(s.given)}, all...)
 		if len(k.Methods) > 0 && !slices.Contains(k.Methods, methods.GivenName) {
 			k.Methods = append([]string{methods.GivenName}, k.Methods...)
 		}
 	}
-	unnamed := methods.ByDefault
+	unnamed := func(all []search.Method) []search.Method { return methods.ByDefault(of, all) }
 	onDevice := f.PolicyDevice != onCPU
 	if k.measures() || onDevice || f.Hub.Address != "" { // what is measured, and what device and workers are for, is the policy
 		unnamed = methods.Separate

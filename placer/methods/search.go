@@ -113,11 +113,20 @@ func ForSearch(p Problem, o Options) []search.Method {
 	return append(all, last...)
 }
 
-// ByDefault returns those of ForSearch's methods that a search has where none are named:
-// the baselines, and the portfolio, whose arms the others are. Slow baselines are marked,
-// and the pretrained policy makes no samples that would take longer than slow ones may.
-func ByDefault(all []search.Method) []search.Method {
-	all = slices.DeleteFunc(slices.Clone(all), func(m search.Method) bool { return m.Stage != search.StageBaseline && m.Name != Portfolio })
+// byPolicy reports whether a search begins with the pretrained policy's plan where no
+// methods are named. Where the placement of a graph that is not large is all there is to
+// decide, a search from the rules' plans ends ahead of one that has spent its first second
+// on the policy (docs/adr/0108-searches-that-begin-with-the-rules.md).
+func (p Problem) byPolicy() bool { return p.large() || !byStep(p) || p.Tasks&^plan.Place != 0 }
+
+// ByDefault returns those of ForSearch's methods that a search of problems like p has where
+// none are named: the baselines, and the portfolio, whose arms the others are. Slow
+// baselines are marked, and the pretrained policy, where it begins, makes no samples that
+// would take longer than its time.
+func ByDefault(p Problem, all []search.Method) []search.Method {
+	all = slices.DeleteFunc(slices.Clone(all), func(m search.Method) bool {
+		return m.Stage != search.StageBaseline && m.Name != Portfolio || m.Name == ZeroShot && !p.byPolicy()
+	})
 	for k := range all {
 		m := &all[k]
 		m.Slow = slices.ContainsFunc(rows, func(r row) bool { return r.name == m.Name && r.slow })

@@ -40,7 +40,7 @@ func TestSearchMethodsAreWhatTheySay(t *testing.T) {
 // TestSlowBaselinesAreMarked: in a budget in seconds these come last (docs/cli.md).
 func TestSlowBaselinesAreMarked(t *testing.T) {
 	var slow []string
-	for _, m := range ByDefault(ForSearch(Problem{}, Default())) {
+	for _, m := range ByDefault(Problem{}, ForSearch(Problem{}, Default())) {
 		if m.Slow {
 			slow = append(slow, m.Name)
 		}
@@ -50,13 +50,34 @@ func TestSlowBaselinesAreMarked(t *testing.T) {
 	}
 }
 
+// TestPolicyBeginsWhereItPays: a search of the placement of a graph that is not large begins
+// with the rules alone (docs/adr/0108).
+func TestPolicyBeginsWhereItPays(t *testing.T) {
+	for _, x := range []struct {
+		name string
+		p    Problem
+		want bool
+	}{
+		{"placement", Problem{Tasks: plan.Place, Ops: 5000}, false},
+		{"placement of a large graph", Problem{Tasks: plan.Place, Ops: largeGraph}, true},
+		{"all tasks", Problem{Tasks: plan.AllTasks, Ops: 5000}, true},
+		{"throughput", Problem{Tasks: plan.Place, Ops: 5000, Objective: plan.Throughput}, true},
+		{"from scratch", Problem{Tasks: plan.AllTasks, Ops: 5000, FromScratch: true}, false},
+	} {
+		all := ForSearch(x.p, Default())
+		if got := slices.ContainsFunc(ByDefault(x.p, all), func(m search.Method) bool { return m.Name == ZeroShot }); got != x.want {
+			t.Errorf("%s: begins with the policy: %t, want %t", x.name, got, x.want)
+		}
+	}
+}
+
 // TestThroughputHasAllMethods: a search by throughput holds balance against the
 // partitioners and against annealing of the whole graph, which on operator graphs of larger
 // transformers come out ahead of it.
 func TestThroughputHasAllMethods(t *testing.T) {
 	p := Problem{Objective: plan.Throughput}
 	var have []string
-	for _, m := range ByDefault(ForSearch(p, Default())) {
+	for _, m := range ByDefault(p, ForSearch(p, Default())) {
 		have = append(have, m.Name)
 	}
 	for _, a := range arms(p, Default(), guidesFor(p)) {

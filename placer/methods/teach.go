@@ -15,7 +15,7 @@ import (
 func Teach(ctx context.Context, p *problem.Problem, b plan.Budget, clock func() float64, seed uint64) (*search.Row, error) {
 	of := Of(p)
 	of.FromScratch = true
-	all := ByDefault(ForSearch(of, Default()))
+	all := ByDefault(of, ForSearch(of, Default()))
 	k := slices.IndexFunc(all, func(m search.Method) bool { return m.Name == Portfolio })
 	portfolio := all[k].New
 	all[k].New = func(s search.Start) (plan.Placer, error) {
