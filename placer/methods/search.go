@@ -115,8 +115,8 @@ func ForSearch(p Problem, o Options) []search.Method {
 
 // byPolicy reports whether a search begins with the pretrained policy's plan where no
 // methods are named. Where the placement of a graph that is not large is all there is to
-// decide, a search from the rules' plans ends no longer and at times much shorter: the
-// policy's plan may begin it in a worse valley (docs/adr/0108-searches-that-begin-with-the-rules.md).
+// decide, a search from the rules' plans ends as short in the mean, and the policy's plan
+// may begin it in a worse valley (docs/adr/0108-searches-that-begin-with-the-rules.md).
 func (p Problem) byPolicy() bool { return p.large() || !byStep(p) || p.Tasks&^plan.Place != 0 }
 
 // ByDefault returns those of ForSearch's methods that a search of problems like p has where
